@@ -1,0 +1,30 @@
+PYTHON ?= python3
+BIN := .venv/bin
+ROOT ?= runs/demo
+
+.PHONY: demo test check format clean
+
+# The environment, made once; touched files decide whether it must be made again.
+.venv/.installed: pyproject.toml constraints.txt
+	@echo "installing into .venv (a few minutes the first time)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: .venv/.installed  ## the whole flow on the embedded dataset
+	@$(BIN)/csl demo --root $(ROOT)
+
+test: .venv/.installed  ## every test
+	@$(BIN)/python -m pytest -q
+
+check: .venv/.installed  ## format, lint, types
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+format: .venv/.installed
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf .venv runs

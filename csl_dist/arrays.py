@@ -1,0 +1,49 @@
+"""Zarr arrays in a Storage: how every store opens, makes and reads them.
+
+Zarr has no locks. Two writers in one chunk lose data, so whoever calls `create_array` chooses
+chunks such that each is written by one unit of work alone.
+"""
+
+from typing import Any
+
+import zarr
+from zarr.storage import ObjectStore
+
+from csl_dist.errors import StorageError
+from csl_dist.storage import Storage
+
+Array = zarr.Array[Any]
+
+
+def create_array(
+    storage: Storage,
+    key: str,
+    *,
+    shape: tuple[int, ...],
+    chunks: tuple[int, ...],
+    dtype: str,
+    attributes: dict[str, Any] | None = None,
+    compressed: bool = True,
+) -> Array:
+    """Makes a new array, or replaces the one at the key."""
+    return zarr.create_array(
+        store=ObjectStore(storage.store()),
+        name=key,
+        shape=shape,
+        # An empty axis still needs a chunk of at least one.
+        chunks=tuple(max(1, chunk) for chunk in chunks),
+        dtype=dtype,
+        attributes=attributes,
+        compressors="auto" if compressed else None,
+        overwrite=True,
+    )
+
+
+def open_array(storage: Storage, key: str, *, writable: bool = False) -> Array:
+    """An array that exists; StorageError where it does not."""
+    try:
+        store = ObjectStore(storage.store(create=False), read_only=not writable)
+        array = zarr.open_array(store=store, path=key, mode="r+" if writable else "r")
+    except FileNotFoundError as error:
+        raise StorageError(f"there is no array at {storage.url}/{key}") from error
+    return array

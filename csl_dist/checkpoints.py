@@ -1,0 +1,126 @@
+"""CheckpointStore: the weights after every epoch of one training.
+
+A checkpoint is a folder `epoch-0001` with `model.safetensors` and `meta.json`; `meta.json` is
+written last, and a folder without it does not count. Loading never unpickles. Only the newest
+checkpoint also holds the optimiser's state, from which training goes on.
+"""
+
+import dataclasses
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import safetensors.torch
+from safetensors import SafetensorError
+from torch import Tensor
+
+from csl_dist.errors import CheckpointError, NotReadyError
+from csl_dist.models import ModelSpec
+from csl_dist.storage import Storage
+
+State = dict[str, Tensor]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointInfo:
+    """What a checkpoint says of itself."""
+
+    scorer: str
+    fold: int
+    epoch: int
+    model: ModelSpec
+    classes: tuple[str, ...]
+    class_weights: tuple[float, ...]
+    """Weight of each class's loss, inverse to its frequency in training."""
+    train_ids: tuple[str, ...]
+    """Videos that the model, or the encoder under it, was trained on."""
+    encoder: str
+    """Fingerprint of the encoder of its features."""
+    training: str
+    """Fingerprint of all that the training depends on."""
+    metrics: dict[str, float]
+    content_hash: str = ""
+    """SHA-256 of the weights file; filled in by `save`."""
+
+    @property
+    def name(self) -> str:
+        return epoch_name(self.epoch)
+
+
+class CheckpointStore:
+    """The checkpoints of one scorer and fold."""
+
+    def __init__(self, storage: Storage):
+        self._storage = storage
+
+    def __repr__(self) -> str:
+        return f"CheckpointStore({self._storage.url!r})"
+
+    def save(self, info: CheckpointInfo, weights: State, resume_state: State) -> CheckpointInfo:
+        """Publishes a checkpoint, then drops the optimiser state of the one before."""
+        data = safetensors.torch.save(weights)
+        info = dataclasses.replace(info, content_hash=hashlib.sha256(data).hexdigest())
+        self._storage.put(f"{info.name}/model.safetensors", data)
+        self._storage.put(f"{info.name}/resume.safetensors", safetensors.torch.save(resume_state))
+        self._storage.put_json(f"{info.name}/meta.json", dataclasses.asdict(info))
+        self._storage.delete(f"{epoch_name(info.epoch - 1)}/resume.safetensors")
+        return info
+
+    def infos(self) -> list[CheckpointInfo]:
+        """All published checkpoints, by epoch."""
+        names = sorted(key for key in self._storage.list_keys() if key.endswith("/meta.json"))
+        return [self._read_info(name) for name in names]
+
+    def published_epochs(self) -> list[int]:
+        """Epochs that are published; a single listing."""
+        names = sorted(key for key in self._storage.list_keys() if key.endswith("/meta.json"))
+        return [int(name.split("/")[0].removeprefix("epoch-")) for name in names]
+
+    def load(self, info: CheckpointInfo) -> State:
+        """The weights, checked against the hash in the checkpoint's own description."""
+        data = self._storage.read(f"{info.name}/model.safetensors")
+        if hashlib.sha256(data).hexdigest() != info.content_hash:
+            raise CheckpointError(
+                f"{self._storage.url}/{info.name}/model.safetensors does not match its meta.json: "
+                "truncated or changed; delete the folder and run `csl train`"
+            )
+        return safetensors.torch.load(data)
+
+    def load_resume_state(self, epoch: int) -> State:
+        """The optimiser's state after an epoch, which must be the newest."""
+        data = self._storage.read(f"{epoch_name(epoch)}/resume.safetensors")
+        try:
+            return safetensors.torch.load(data)
+        except SafetensorError as error:
+            raise CheckpointError(
+                f"{self._storage.url}/{epoch_name(epoch)}/resume.safetensors is broken ({error}); "
+                "delete the folder and run `csl train`"
+            ) from error
+
+    def clear(self) -> None:
+        """Deletes every checkpoint."""
+        self._storage.delete_folder()
+
+    def _read_info(self, key: str) -> CheckpointInfo:
+        data: dict[str, Any] = self._storage.read_json(key)
+        try:
+            model = ModelSpec(**data.pop("model"))
+            sequences: dict[str, Any] = {name: tuple(data.pop(name)) for name in SEQUENCES}
+            return CheckpointInfo(model=model, **sequences, **data)
+        except (KeyError, TypeError) as error:
+            raise CheckpointError(
+                f"{self._storage.url}/{key} is not a checkpoint description ({error})"
+            ) from error
+
+
+SEQUENCES = ("classes", "class_weights", "train_ids")
+"""Fields that JSON turns from tuples to lists."""
+
+
+def epoch_name(epoch: int) -> str:
+    return f"epoch-{epoch:04d}"
+
+
+def require_checkpoints(infos: list[CheckpointInfo], scorer: str) -> None:
+    if not infos:
+        raise NotReadyError(f"scorer {scorer!r} has no checkpoints yet; run `csl train`")

@@ -1,0 +1,209 @@
+"""The `csl` command.
+
+A user's mistake ends in one sentence on stderr and exit code 2; an interrupted command says how to
+go on and exits with 130. Heavy imports wait until a command needs them.
+"""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import click
+import typer
+from rich.console import Console
+
+from csl_dist.config import RunConfig, load_config
+from csl_dist.errors import CslError, DataError
+
+if TYPE_CHECKING:
+    from csl_dist.remote.stage import Stage
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Find wrong labels in densely annotated video.",
+)
+console = Console()
+stderr = Console(stderr=True)
+
+ConfigPath = Annotated[Path, typer.Argument(help="YAML config of the run.", metavar="CONFIG")]
+Overrides = Annotated[
+    list[str],
+    typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Override one config value."),
+]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Show what Ray has to say.")]
+Root = Annotated[str, typer.Argument(help="Run root: a path or URL.", metavar="ROOT")]
+
+DEMO_CONFIG = Path(__file__).parent / "demo.yaml"
+
+
+def main(*command: str) -> None:
+    """Runs the command line and exits; `command` goes before what the user typed."""
+    arguments = [*command, *sys.argv[1:]]
+    try:
+        code = app(arguments, standalone_mode=False)
+    except CslError as error:
+        stderr.print(f"[red]error:[/] {error}", highlight=False, soft_wrap=True)
+        code = 2
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        resume = shlex.join(["csl", *arguments])
+        stderr.print(f"interrupted; what is done is kept, go on with: {resume}", soft_wrap=True)
+        code = 130
+    finally:
+        _leave_ray()
+    sys.exit(code)
+
+
+@app.command()
+def demo(
+    root: Annotated[Path, typer.Option(help="Where the demo goes.")] = Path("runs/demo"),
+    overrides: Overrides = [],  # noqa: B006
+    verbose: Verbose = False,
+) -> None:
+    """Write the embedded dataset and run everything on it."""
+    from csl_dist.datasets.demo import write_demo
+
+    folder = root / "dataset"
+    paths = [f"root={root}", f"dataset.path={folder}", f"dataset.truth={folder}/errors.csv"]
+    config = load_config(DEMO_CONFIG, [*paths, *overrides])
+    console.print(f"dataset: handwritten digits as mp4 files in {folder}", highlight=False)
+    write_demo(folder)
+    _run_all(config, verbose)
+
+
+@app.command()
+def check(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
+    """Read every label, probe every video, and print what is there and what is wrong."""
+    from csl_dist import tables
+    from csl_dist.check import dataset_problems, look_at_videos, summaries
+    from csl_dist.datasets import open_dataset
+    from csl_dist.remote.progress import progress_bar
+
+    loaded = load_config(config, overrides)
+    dataset = open_dataset(loaded.dataset)
+    facts = []
+    with progress_bar(console, "check: videos", total=len(dataset.videos)) as bar:
+        for found in look_at_videos(dataset, loaded.dataset.fps):
+            facts.append(found)
+            bar.advance()
+    lines = summaries(dataset, facts)
+    console.print(tables.dataset_table(lines), tables.class_table(dataset.classes, lines))
+    problems = [f.problem for f in facts if f.problem] + dataset_problems(dataset, lines)
+    for problem in problems:
+        stderr.print(f"[red]problem:[/] {problem}", highlight=False, soft_wrap=True)
+    if problems:
+        raise DataError(f"{config}: {len(problems)} problems found; mend them, then check again")
+    console.print("no problems found")
+
+
+@app.command()
+def extract(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = False) -> None:  # noqa: B006
+    """Turn frames into features."""
+    from csl_dist.remote.extraction import extract as extract_stage
+
+    extract_stage(_stage(load_config(config, overrides), verbose))
+
+
+@app.command()
+def train(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = False) -> None:  # noqa: B006
+    """Train every scorer, keeping a checkpoint of every epoch."""
+    from csl_dist.remote.training import train as train_stage
+
+    train_stage(_stage(load_config(config, overrides), verbose))
+
+
+@app.command()
+def audit(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = False) -> None:  # noqa: B006
+    """Score the held-out videos with every checkpoint, and flag suspicious spans."""
+    _audit(_stage(load_config(config, overrides), verbose))
+
+
+@app.command()
+def evaluate(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
+    """Compare the scores with known errors."""
+    stage = _stage(load_config(config, overrides), False)
+    if stage.run.config.dataset.truth is None:
+        raise DataError(
+            f"{config} names no known errors; set dataset.truth to a CSV of them, or read the "
+            "flags with `csl report`"
+        )
+    _evaluate(stage)
+
+
+@app.command()
+def run(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = False) -> None:  # noqa: B006
+    """Do all stages, each from where it stopped."""
+    _run_all(load_config(config, overrides), verbose)
+
+
+@app.command()
+def status(root: Root) -> None:
+    """Show how far a run is."""
+    from csl_dist import tables
+    from csl_dist.status import run_status
+
+    console.print(tables.status_table(run_status(root)))
+
+
+@app.command()
+def report(root: Root) -> None:
+    """Write the HTML report."""
+    from csl_dist.report import write_report
+    from csl_dist.run import open_run, read_run_config
+
+    console.print(write_report(open_run(read_run_config(root))), highlight=False, soft_wrap=True)
+
+
+def _stage(config: RunConfig, verbose: bool) -> "Stage":
+    from csl_dist.remote.stage import Stage
+    from csl_dist.run import open_run, write_run_file
+
+    opened = open_run(config)
+    write_run_file(opened)
+    return Stage(run=opened, console=console, verbose=verbose)
+
+
+def _run_all(config: RunConfig, verbose: bool) -> None:
+    from csl_dist.remote.extraction import extract as extract_stage
+    from csl_dist.remote.training import train as train_stage
+    from csl_dist.report import write_report
+
+    stage = _stage(config, verbose)
+    if config.features.weights == "random":
+        stage.say(f"encoder: ResNet-18 with random weights, seed {config.features.seed}")
+    extract_stage(stage)
+    train_stage(stage)
+    _audit(stage)
+    if config.dataset.truth is not None:
+        _evaluate(stage)
+    console.print(f"report: {write_report(stage.run)}", highlight=False, soft_wrap=True)
+
+
+def _audit(stage: "Stage") -> None:
+    from csl_dist.findings import write_flags
+    from csl_dist.remote.reduction import reduce
+    from csl_dist.remote.scoring import score
+
+    score(stage)
+    reduce(stage)
+    stage.say(f"flags: {write_flags(stage.run)} spans to review")
+
+
+def _evaluate(stage: "Stage") -> None:
+    from csl_dist import tables
+    from csl_dist.findings import write_metrics
+
+    console.print(tables.metrics_table(write_metrics(stage.run)))
+
+
+def _leave_ray() -> None:
+    """Ends a local Ray, if one was started."""
+    if "ray" in sys.modules:
+        from csl_dist.remote.session import disconnect
+
+        disconnect()

@@ -1,0 +1,297 @@
+"""The run configuration: one frozen dataclass per section, and `load_config`.
+
+Defaults stand here and nowhere else. Unknown keys and values of the wrong type are refused with the
+key, the file and the nearest valid key. Where the paper gives a value, the field says so.
+"""
+
+import dataclasses
+import difflib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import yaml
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from csl_dist.errors import ConfigError
+
+FORBID = ConfigDict(extra="forbid")
+
+Count = Annotated[int, Field(ge=1)]
+Positive = Annotated[float, Field(gt=0)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+Percent = Annotated[float, Field(gt=0, le=100)]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetConfig:
+    """Which videos and labels to audit."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = FORBID
+
+    layout: Literal["manifest"] = "manifest"
+    """How the dataset lies on disk; `manifest` is a CSV that lists videos and label files."""
+    path: str
+    """The folder, or for `manifest` the CSV file. Relative to where the command runs."""
+    fps: Positive | None = None
+    """Frames per second to sample; None takes every frame of the video. Paper: 15."""
+    truth: str | None = None
+    """CSV of known label errors, read by `evaluate` alone."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FeaturesConfig:
+    """How frames become feature vectors."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = FORBID
+
+    store: str | None = None
+    """URL of a feature store shared by runs; None keeps one in the run root."""
+    weights: str = "imagenet"
+    """`imagenet`, `random` (seeded), or the path of a torchvision ResNet-18 state dict."""
+    seed: int = 0
+    """Seed of `random` weights."""
+    size: Count = 224
+    """Side of the square that the encoder sees, in pixels. Paper: 224."""
+    normalize: bool = True
+    """Subtract ImageNet's mean and divide by its deviation; a local file may need False."""
+    dtype: Literal["float16", "float32"] = "float16"
+    """Type in the store."""
+    batch_frames: Count = 64
+    """Frames that the encoder takes at once."""
+    chunk_frames: Count = 256
+    """Frames in one unit of extraction, and in one Zarr chunk."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ScorerConfig:
+    """One model family trained in the run."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = FORBID
+
+    model: str | None = None
+    """`transformer` or `framewise`; None takes the scorer's own name."""
+    arguments: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """Keyword arguments of the model, `preset: vit_b` among them."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class TrainConfig:
+    """How scorers are trained."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = FORBID
+
+    epochs: Count = 200
+    """Checkpoints of a training, one an epoch. Paper: 200."""
+    learning_rate: Positive = 1e-4
+    """Of AdamW. Paper: 1e-4."""
+    weight_decay: float = 0.01
+    """Of AdamW."""
+    clip_norm: Positive = 1.0
+    """Largest gradient norm."""
+    batch_frames: Count = 8192
+    """Most frames in one step, padding included; videos of like length share a batch."""
+    seed: int = 0
+    """Seed of weights, batch order and dropout."""
+    workers: Count = 1
+    """Data-parallel workers of one training."""
+    max_failures: Annotated[int, Field(ge=0)] = 3
+    """How often a training restarts from its last checkpoint after losing a worker."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreConfig:
+    """How checkpoints are evaluated on the videos that they never saw."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = FORBID
+
+    dtype: Literal["float16", "float32"] = "float16"
+    """Type of stored log-probabilities."""
+    group_frames: Count = 32768
+    """Most frames of the videos that one unit scores, unless one video alone has more."""
+    batch_frames: Count = 8192
+    """Most frames in one forward pass, padding included."""
+    cpus_per_worker: Count = 1
+    """CPU share, and threads, of a scoring actor where there is no GPU."""
+    max_retries: Annotated[int, Field(ge=0)] = 3
+    """How often a unit is tried again after its actor was lost."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ReduceConfig:
+    """How trajectories become scores."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = FORBID
+
+    window: Count = 9
+    """Frames of the local mean that smooths CSL, the frame itself in the middle."""
+    weighted: bool = True
+    """Weight each class's loss as in training. Paper: True."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FlagConfig:
+    """Which spans go to a reviewer."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = FORBID
+
+    scorer: str | None = None
+    """Whose smoothed CSL decides; None takes the first scorer that sees context."""
+    rule: Literal["validation", "top"] = "validation"
+    """`validation`: above a quantile of the validation videos' scores; `top`: the worst percent."""
+    quantile: Share = 0.99
+    """For `validation`: share of validation frames below the threshold."""
+    percent: Percent = 5.0
+    """For `top`: percent of all audit frames."""
+    min_frames: Count = 5
+    """Shorter spans are dropped."""
+    close_gap: Annotated[int, Field(ge=0)] = 5
+    """Spans of one label that are at most this many frames apart become one."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class AuditConfig:
+    """Which videos may be audited."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = FORBID
+
+    allow_in_sample: tuple[str, ...] = ()
+    """Ids of videos that may be audited by checkpoints that were trained on them."""
+
+
+def paper_scorers() -> dict[str, ScorerConfig]:
+    return {"transformer": ScorerConfig(), "framewise": ScorerConfig()}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RunConfig:
+    """One run: all that decides its results, and where they go."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = FORBID
+
+    root: str
+    """URL of the folder that holds all that the run produces."""
+    dataset: DatasetConfig
+    features: FeaturesConfig = FeaturesConfig()
+    scorers: dict[str, ScorerConfig] = dataclasses.field(default_factory=paper_scorers)
+    """The models to train, by name."""
+    train: TrainConfig = TrainConfig()
+    score: ScoreConfig = ScoreConfig()
+    reduce: ReduceConfig = ReduceConfig()
+    flag: FlagConfig = FlagConfig()
+    audit: AuditConfig = AuditConfig()
+
+    def __post_init__(self) -> None:
+        if not self.scorers:
+            raise ValueError("scorers: at least one scorer is needed, such as `framewise: {}`")
+        if self.flag.scorer is not None and self.flag.scorer not in self.scorers:
+            names = ", ".join(self.scorers)
+            raise ValueError(f"flag.scorer is {self.flag.scorer!r}, but the scorers are {names}")
+
+
+def load_config(path: str | Path, overrides: Iterable[str] = ()) -> RunConfig:
+    """Reads a YAML config; `overrides` are `section.key=value` as in `--set`."""
+    try:
+        text = Path(path).read_text()
+    except OSError as error:
+        raise ConfigError(f"can't read the config {path}: {error.strerror}") from error
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(data, dict):
+        raise ConfigError(f"{path} must hold keys such as `root:` and `dataset:`")
+    for override in overrides:
+        set_value(data, override)
+    return with_absolute_paths(parse_config(data, where=str(path)))
+
+
+def with_absolute_paths(config: RunConfig) -> RunConfig:
+    """The config with local paths made absolute, so that it means the same in any folder."""
+
+    def absolute(path: str) -> str:
+        return path if "://" in path else str(Path(path).absolute())
+
+    truth, store, weights = config.dataset.truth, config.features.store, config.features.weights
+    named = weights in ("imagenet", "random")
+    return dataclasses.replace(
+        config,
+        root=absolute(config.root),
+        dataset=dataclasses.replace(
+            config.dataset,
+            path=absolute(config.dataset.path),
+            truth=truth and absolute(truth),
+        ),
+        features=dataclasses.replace(
+            config.features,
+            store=store and absolute(store),
+            weights=weights if named else absolute(weights),
+        ),
+    )
+
+
+def set_value(data: dict[str, Any], override: str) -> None:
+    """Applies one `section.key=value` to a config's raw data; the value is read as YAML."""
+    dotted, equals, value = override.partition("=")
+    if not equals or not dotted:
+        raise ConfigError(f"--set {override!r} must have the form section.key=value")
+    *sections, key = dotted.split(".")
+    for section in sections:
+        inner = data.setdefault(section, {})
+        if inner is None:
+            inner = data[section] = {}
+        if not isinstance(inner, dict):
+            raise ConfigError(f"--set {override}: {section} is a value, not a section")
+        data = inner
+    data[key] = yaml.safe_load(value)
+
+
+def parse_config(data: Mapping[str, Any], *, where: str) -> RunConfig:
+    """Checks raw data and makes the config of it; `where` names the source in errors."""
+    try:
+        return _ADAPTER.validate_python(data)
+    except ValidationError as error:
+        problems = "; ".join(_sentence(detail) for detail in error.errors())
+        raise ConfigError(f"{where}: {problems}") from None
+
+
+def config_as_dict(config: RunConfig) -> dict[str, Any]:
+    """The resolved config as JSON-like data; `parse_config` reads it back."""
+    data: dict[str, Any] = _ADAPTER.dump_python(config, mode="json")
+    return data
+
+
+_ADAPTER = TypeAdapter(RunConfig)
+
+
+def _sentence(detail: ErrorDetails) -> str:
+    parts = [str(part) for part in detail["loc"]]
+    key = ".".join(parts)
+    match detail["type"]:
+        case "unexpected_keyword_argument" | "extra_forbidden":
+            valid = _valid_keys(parts[:-1])
+            near = difflib.get_close_matches(parts[-1], valid, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"valid keys: {', '.join(valid)}"
+            return f"unknown key {key!r}; {hint}"
+        case "missing" | "missing_argument" | "missing_keyword_only_argument":
+            return f"{key!r} is missing"
+        case "dataclass_type" | "dict_type":
+            return f"{key!r} is {detail['input']!r}, but must be a section of keys"
+        case "value_error":
+            return str(detail["ctx"]["error"])
+        case _:
+            return f"{key!r} is {detail['input']!r}: {detail['msg'].lower()}"
+
+
+def _valid_keys(sections: list[str]) -> list[str]:
+    """Names of the fields of the section at a path from the top."""
+    section: Any = RunConfig
+    for name in sections:
+        if section is RunConfig and name == "scorers":
+            section = dict
+        elif section is dict:
+            section = ScorerConfig
+        else:
+            section = next(f.type for f in dataclasses.fields(section) if f.name == name)
+    return [field.name for field in dataclasses.fields(section)]

@@ -1,0 +1,41 @@
+"""Every error a user can cause or meet, as one tree.
+
+    CslError
+    ├── ConfigError       a config file or a --set value
+    ├── DataError         the user's videos, labels or features
+    ├── StorageError      a run root or store that can't be read or written
+    ├── CheckpointError   a checkpoint that is missing, broken or does not fit
+    ├── LeakageError      an audit of a video that the checkpoint was trained on
+    └── NotReadyError     a stage whose input has not been made yet
+
+Each carries one sentence: what, where, expected, got, what to do. The command line prints it and
+exits with code 2. All of them survive pickling, so that they can cross Ray.
+"""
+
+
+class CslError(Exception):
+    """What the user can mend; its text is the whole message."""
+
+
+class ConfigError(CslError):
+    """A config file or a `--set` value that can't be used."""
+
+
+class DataError(CslError):
+    """A video, label or feature file that can't be used."""
+
+
+class StorageError(CslError):
+    """A run root or store that can't be read or written."""
+
+
+class CheckpointError(CslError):
+    """A checkpoint that is missing, broken, or does not fit its model."""
+
+
+class LeakageError(CslError):
+    """An audit of videos that the checkpoints, or the encoder under them, were trained on."""
+
+
+class NotReadyError(CslError):
+    """A stage that was asked for before the one that feeds it."""

@@ -1,0 +1,43 @@
+"""RunLayout: every path under a run root, and the version of that format."""
+
+from csl_dist.storage import Storage, key_part
+
+FORMAT_VERSION = 1
+
+
+class RunLayout:
+    """Where a run keeps what it produces."""
+
+    RUN = "run.json"
+    FLAGS = "flags.parquet"
+    METRICS = "metrics.json"
+    REPORT = "report.html"
+
+    def __init__(self, root: Storage):
+        self.root = root
+
+    def __repr__(self) -> str:
+        return f"RunLayout({self.root.url!r})"
+
+    @property
+    def features(self) -> Storage:
+        return self.root.child("features.zarr")
+
+    @property
+    def scores(self) -> Storage:
+        return self.root.child("scores.zarr")
+
+    @property
+    def ray_train(self) -> Storage:
+        """Ray Train's own bookkeeping; nothing here reads it."""
+        return self.root.child("ray")
+
+    def scorer(self, name: str) -> Storage:
+        """Rows and trajectories of one scorer."""
+        return self.root.child(key_part(name))
+
+    def fold(self, scorer: str, fold: int) -> Storage:
+        return self.scorer(scorer).child(f"fold-{fold}")
+
+    def checkpoints(self, scorer: str, fold: int) -> Storage:
+        return self.fold(scorer, fold).child("checkpoints")

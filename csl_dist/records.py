@@ -1,0 +1,137 @@
+"""Small frozen values that the rest of the package passes around.
+
+Nothing here reads or writes anything.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+IntArray = npt.NDArray[np.integer[Any]]
+FloatArray = npt.NDArray[np.floating[Any]]
+BoolArray = npt.NDArray[np.bool_]
+
+UNLABELLED = -1
+"""Class id of a frame without a label: context for the model, never part of a score."""
+
+
+class Split(StrEnum):
+    """What a video is used for."""
+
+    TRAIN = "train"
+    VAL = "val"
+    AUDIT = "audit"
+
+
+class ErrorKind(StrEnum):
+    """The two kinds of wrong label that the method tells apart."""
+
+    MISLABEL = "mislabel"
+    DISORDER = "disorder"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Video:
+    """One annotated sequence: where its pixels or features and its labels lie."""
+
+    id: str
+    split: Split
+    labels: str
+    """Label file."""
+    fps: float
+    """Rate of the label entries, in entries per second."""
+    source: str
+    """Video file or folder of frames."""
+    group: str | None = None
+    """What must not be split over folds: a surgeon, a participant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Half-open frame range `[start, stop)` of one video."""
+
+    start: int
+    stop: int
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlantedError:
+    """A label error whose place is known: what `evaluate` compares flags with."""
+
+    video: str
+    kind: ErrorKind
+    span: Span
+    true_label: str | None = None
+    """The right class of a mislabelled span; None where the label is right but out of order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annotation:
+    """A video's labels as one stage sees them, frame by frame of its features."""
+
+    video: str
+    labels_T: IntArray
+    times_T: FloatArray
+    """Seconds from the start of the video."""
+
+    @property
+    def num_frames(self) -> int:
+        return len(self.labels_T)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flag:
+    """A span picked for review."""
+
+    video: str
+    span: Span
+    start_seconds: float
+    stop_seconds: float
+    score: float
+    kind: ErrorKind
+    label: str
+    suggested: str
+    suggested_probability: float
+    why: str
+
+
+def fingerprint(*parts: Any) -> str:
+    """Sixteen hex digits that change whenever any part changes; parts are JSON-like values."""
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=_as_json)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def array_fingerprint(array: npt.NDArray[Any]) -> str:
+    """Sixteen hex digits of an array's type, shape and bytes."""
+    digest = hashlib.sha256(f"{array.dtype}{array.shape}".encode())
+    digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()[:16]
+
+
+def _as_json(value: Any) -> Any:
+    if hasattr(value, "__dataclass_fields__"):
+        return {name: getattr(value, name) for name in value.__dataclass_fields__}
+    raise TypeError(f"{type(value).__name__} has no place in a fingerprint")
+
+
+def runs_of(values_T: npt.NDArray[Any]) -> list[Span]:
+    """Maximal runs of equal neighbouring values, in order; they cover the array."""
+    if len(values_T) == 0:
+        return []
+    edges = np.flatnonzero(values_T[1:] != values_T[:-1]) + 1
+    bounds = [0, *edges.tolist(), len(values_T)]
+    return [Span(a, b) for a, b in pairwise(bounds)]
+
+
+def spans_where(mask_T: BoolArray) -> list[Span]:
+    """Maximal runs of True."""
+    return [span for span in runs_of(mask_T) if mask_T[span.start]]

@@ -1,0 +1,1 @@
+"""What runs on Ray: the cluster session, and the stages spread over it."""

@@ -1,0 +1,139 @@
+"""Extraction on Ray Data: CPU decoders feed encoders on GPUs, or on CPU shares.
+
+The encoder writes whole chunks itself and records each, so a lost actor or driver costs at most the
+chunks in flight.
+"""
+
+from typing import Any
+
+import numpy as np
+import ray
+import ray.data
+import torch
+
+from csl_dist.config import FeaturesConfig
+from csl_dist.encoder import FEATURE_WIDTH, Encoder, fit_frame
+from csl_dist.errors import CslError
+from csl_dist.extract import ChunkTask, SourceVideo, chunk_spans
+from csl_dist.features import FeatureStore
+from csl_dist.remote.progress import progress_bar
+from csl_dist.remote.session import Resources, connect, user_error
+from csl_dist.remote.stage import Stage
+from csl_dist.video import decode, frame_times, sampled_times
+
+DECODE_SHARE = 0.1
+"""CPU share that one decoder asks for: decoding is light beside encoding on CPUs."""
+
+
+def extract(stage: Stage) -> None:
+    """Extracts every video that the store does not have."""
+    run = stage.run
+    finished = run.features.finished()
+    missing = [s for s in run.sources.values() if not run.features.has(s.entry, finished)]
+    done = len(run.sources) - len(missing)
+    if not missing:
+        stage.say(f"features: all {done} videos are in the store")
+        return
+    resources = connect(verbose=stage.verbose)
+    plans = ray.get(
+        [
+            _plan_video.remote(source, run.features, run.config.features, run.config.dataset.fps)
+            for source in missing
+        ]
+    )
+    tasks = [task for _, plan in plans for task in plan]
+    with progress_bar(stage.console, "extract: chunks", total=len(tasks)) as bar:
+        for _ in _encoded(tasks, run.features, run.config.features, resources):
+            bar.advance()
+    for source, (num_frames, _) in zip(missing, plans, strict=True):
+        run.features.finish(source.entry, num_frames=num_frames, source=source.facts)
+
+
+@ray.remote
+def _plan_video(
+    source: SourceVideo, store: FeatureStore, config: FeaturesConfig, fps: float | None
+) -> tuple[int, list[ChunkTask]]:
+    """The number of a video's sampled frames, and its chunks that are not written yet."""
+    times_T = sampled_times(frame_times(source.video.source), fps)
+    spans = chunk_spans(len(times_T), config.chunk_frames)
+    missing = store.missing_chunks(source.entry, spans)
+    if missing == spans:
+        store.create(
+            source.entry,
+            times_T,
+            width=FEATURE_WIDTH,
+            chunk_frames=config.chunk_frames,
+            dtype=config.dtype,
+        )
+    return len(times_T), [
+        ChunkTask(
+            entry=source.entry,
+            source=source.video.source,
+            span=span,
+            times_T=times_T[span.start : span.stop],
+        )
+        for span in missing
+    ]
+
+
+def _encoded(
+    tasks: list[ChunkTask], store: FeatureStore, config: FeaturesConfig, resources: Resources
+) -> Any:
+    """Runs the pipeline; yields one row per written chunk."""
+    if not tasks:
+        return
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.issue_detectors_config.detectors = []
+    # Each row is one chunk; blocks of one row let decoding and encoding overlap. Rows carry the
+    # task's number, because Ray Data would try, and fail, to make an Arrow column of the task.
+    chunks = ray.data.from_items(
+        [{"index": index} for index in range(len(tasks))], override_num_blocks=len(tasks)
+    )
+    decoded = chunks.map(_Decode(tasks, config.size), num_cpus=DECODE_SHARE)
+    num_encoders = resources.num_gpus or resources.num_cpus
+    written = decoded.map_batches(
+        _EncodeChunks,
+        fn_constructor_args=(tasks, store, config),
+        batch_size=1,
+        num_gpus=1 if resources.num_gpus else 0,
+        num_cpus=0 if resources.num_gpus else 1 - DECODE_SHARE,
+        compute=ray.data.ActorPoolStrategy(size=min(num_encoders, len(tasks))),
+    )
+    try:
+        yield from written.iter_rows()
+    except Exception as error:
+        cause = user_error(error)
+        if isinstance(cause, CslError):
+            raise cause from None
+        raise
+
+
+class _Decode:
+    """Decodes one chunk to frames of the encoder's size."""
+
+    def __init__(self, tasks: list[ChunkTask], size: int):
+        self._tasks = tasks
+        self._size = size
+
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        task = self._tasks[row["index"]]
+        frames = [fit_frame(frame, self._size) for frame in decode(task.source, task.times_T)]
+        return {"index": row["index"], "pixels": np.stack(frames)}
+
+
+class _EncodeChunks:
+    """Holds the encoder; encodes and writes chunks."""
+
+    def __init__(self, tasks: list[ChunkTask], store: FeatureStore, config: FeaturesConfig):
+        if not torch.cuda.is_available():
+            torch.set_num_threads(1)
+        self._tasks = tasks
+        self._store = store
+        self._encoder = Encoder(config, "cuda" if torch.cuda.is_available() else "cpu")
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+        for index, pixels in zip(batch["index"], batch["pixels"], strict=True):
+            task = self._tasks[index]
+            self._store.write_chunk(task.entry, task.span, self._encoder.encode(pixels))
+        return {"index": batch["index"]}

@@ -1,0 +1,73 @@
+"""Show how far a stage is: a bar on a terminal, a line every so often elsewhere."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+LINE_SECONDS = 10.0
+"""Time between two lines where there is no terminal."""
+
+
+class Bar(Protocol):
+    """What a stage tells of its progress."""
+
+    def advance(self, num_units: int = 1) -> None: ...
+
+
+@contextmanager
+def progress_bar(console: Console, title: str, *, total: int, done: int = 0) -> Iterator[Bar]:
+    """Shows `done` of `total` units and what is added to them."""
+    if console.is_terminal:
+        columns = (
+            TextColumn("{task.description:<24}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        )
+        with Progress(*columns, console=console) as progress:
+            task = progress.add_task(title, total=total, completed=done)
+            yield _TerminalBar(progress, task)
+    else:
+        lines = _Lines(console, title, total, done)
+        yield lines
+        lines.end()
+
+
+class _TerminalBar:
+    def __init__(self, progress: Progress, task: object):
+        self._progress = progress
+        self._task = task
+
+    def advance(self, num_units: int = 1) -> None:
+        self._progress.advance(self._task, num_units)  # type: ignore[arg-type]
+
+
+class _Lines:
+    def __init__(self, console: Console, title: str, total: int, done: int):
+        self._console = console
+        self._title = title
+        self._total = total
+        self._done = done
+        self._begun = self._last = time.monotonic()
+
+    def advance(self, num_units: int = 1) -> None:
+        self._done += num_units
+        if time.monotonic() - self._last >= LINE_SECONDS:
+            self._last = time.monotonic()
+            self._console.print(f"{self._title}: {self._done} of {self._total}")
+
+    def end(self) -> None:
+        seconds = time.monotonic() - self._begun
+        self._console.print(f"{self._title}: {self._done} of {self._total} in {seconds:.1f} s")

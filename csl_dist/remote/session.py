@@ -1,0 +1,85 @@
+"""Connect to Ray: the cluster of RAY_ADDRESS or of the job, or else a local one.
+
+Ray starts when the first piece of work needs it, so that a run that is complete stays fast.
+"""
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import ray
+
+from csl_dist.errors import CslError
+
+# The controller of Ray Train hands on an epoch's report only when it polls: by default every 2 s,
+# which would hold small trainings back.
+TRAIN_POLL_SECONDS = "0.2"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resources:
+    """What the cluster has in all."""
+
+    num_cpus: int
+    num_gpus: int
+
+
+def connect(*, verbose: bool = False) -> Resources:
+    """Connects once and tells what there is; later calls only tell."""
+    if not ray.is_initialized():
+        os.environ.setdefault("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", TRAIN_POLL_SECONDS)
+        # Without a dashboard the watcher can't start, and complains.
+        os.environ.setdefault("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        if not verbose:
+            os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+        local = "RAY_ADDRESS" not in os.environ and "RAY_JOB_ID" not in os.environ
+        level = logging.INFO if verbose else logging.ERROR
+        for name in ("ray", "ray.data", "ray.train"):
+            logging.getLogger(name).setLevel(level)
+        with nullcontext() if verbose else _silent_stderr():
+            ray.init(
+                address="local" if local else None,
+                include_dashboard=False if local else None,
+                log_to_driver=verbose,
+                logging_level=level,
+            )
+    total = ray.cluster_resources()
+    return Resources(num_cpus=int(total.get("CPU", 1)), num_gpus=int(total.get("GPU", 0)))
+
+
+@contextmanager
+def _silent_stderr() -> Iterator[None]:
+    """Holds back what Ray's compiled core writes to stderr while it starts, whatever its level."""
+    kept = os.dup(2)
+    with Path(os.devnull).open("w") as null:
+        os.dup2(null.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def disconnect() -> None:
+    """Leaves the cluster; a local one ends."""
+    if ray.is_initialized():
+        ray.shutdown()
+
+
+def user_error(error: BaseException) -> CslError | None:
+    """The CslError somewhere inside an error that crossed Ray, if there is one."""
+    seen: set[int] = set()
+    pending: list[BaseException | None] = [error]
+    while pending:
+        current = pending.pop()
+        if current is None or id(current) in seen:
+            continue
+        seen.add(id(current))
+        if isinstance(current, CslError) and not isinstance(current, ray.exceptions.RayError):
+            return current
+        pending += [getattr(current, "cause", None), current.__cause__, current.__context__]
+    return None

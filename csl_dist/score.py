@@ -1,0 +1,105 @@
+"""Score videos with checkpoints: the plan and the forward pass, without Ray.
+
+Groups and batches follow from the videos' lengths alone, never from the number of workers, so that
+any cluster produces the same bytes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from csl_dist.batches import ReadFeatures, pad_features, plan_batches, to_device
+from csl_dist.checkpoints import CheckpointInfo
+from csl_dist.errors import CheckpointError, LeakageError
+from csl_dist.ledger import Unit
+from csl_dist.models import Scorer
+from csl_dist.records import Annotation, fingerprint
+from csl_dist.trajectories import Group
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreUnit:
+    """One checkpoint to be evaluated on one group of videos."""
+
+    checkpoint: CheckpointInfo
+    group: Group
+    dtype: str
+
+    @property
+    def unit(self) -> Unit:
+        """Its record: the name tells the place, the fingerprint all that went in."""
+        name = f"{self.group.key}/{self.checkpoint.name}"
+        return Unit(
+            name,
+            fingerprint(self.checkpoint.content_hash, self.group.fingerprint, self.dtype),
+        )
+
+
+def plan_groups(
+    annotations: Sequence[Annotation], features: dict[str, str], *, fold: int, group_frames: int
+) -> list[Group]:
+    """Videos of like length together, up to `group_frames` frames a group."""
+    ordered = sorted(annotations, key=lambda a: (a.num_frames, a.video))
+    groups: list[list[Annotation]] = []
+    for annotation in ordered:
+        taken = sum(a.num_frames for a in groups[-1]) if groups else group_frames
+        if taken + annotation.num_frames <= group_frames:
+            groups[-1].append(annotation)
+        else:
+            groups.append([annotation])
+    return [
+        Group(
+            fold=fold,
+            videos=tuple(a.video for a in group),
+            lengths=tuple(a.num_frames for a in group),
+            fingerprint=fingerprint([(a.video, a.num_frames, features[a.video]) for a in group]),
+        )
+        for group in groups
+    ]
+
+
+def refuse_leakage(
+    checkpoint: CheckpointInfo, videos: Sequence[str], allowed: Sequence[str]
+) -> None:
+    """Stops an audit of videos that the checkpoint was trained on."""
+    leaked = sorted(set(videos) & set(checkpoint.train_ids) - set(allowed))
+    if leaked:
+        names = ", ".join(leaked[:10]) + (f" and {len(leaked) - 10} more" if leaked[10:] else "")
+        raise LeakageError(
+            f"{len(leaked)} of the videos to audit were used to train scorer "
+            f"{checkpoint.scorer!r}: {names}; move them out of the audit, or name them in "
+            "audit.allow_in_sample"
+        )
+
+
+@torch.inference_mode()
+def group_log_probabilities(
+    scorer: Scorer,
+    group: Group,
+    read_features: ReadFeatures,
+    *,
+    batch_frames: int,
+    device: torch.device,
+) -> npt.NDArray[np.float32]:
+    """Log-probabilities (N, C) of a group's videos, one after the other, in float32."""
+    parts: list[npt.NDArray[np.float32]] = []
+    for batch in plan_batches(group.lengths, batch_frames):
+        features = [read_features(group.videos[i]) for i in batch]
+        x, padding, place = to_device(*pad_features(features), device)
+        with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+            logits_BTC = scorer(x, padding, place)
+        logp_BTC = logits_BTC.float().log_softmax(dim=-1).cpu().numpy()
+        parts += [row[: group.lengths[i]] for row, i in zip(logp_BTC, batch, strict=True)]
+    return np.concatenate(parts)
+
+
+def require_finite(logp_NC: npt.NDArray[np.float32], checkpoint: CheckpointInfo) -> None:
+    """Stops at a checkpoint whose output is not a number."""
+    if not np.isfinite(logp_NC).all():
+        raise CheckpointError(
+            f"checkpoint {checkpoint.scorer}/fold-{checkpoint.fold}/{checkpoint.name} gives NaN "
+            "or infinite log-probabilities; its training diverged: lower train.learning_rate"
+        )

@@ -1,0 +1,67 @@
+"""Tables for the terminal."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich import box
+from rich.table import Table
+
+from csl_dist.check import SplitSummary
+from csl_dist.records import ErrorKind
+from csl_dist.status import StageStatus
+
+
+def metrics_table(metrics: dict[str, Any]) -> Table:
+    """`metrics.json` in the layout of the paper's tables, in percent."""
+    title = (
+        f"Known errors found: {metrics['videos']} videos, {metrics['frames']:,} frames, "
+        f"{metrics['checkpoints']} checkpoints"
+    )
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
+    table.add_column("error")
+    table.add_column("scorer")
+    for heading in ("EDA top 10 %", "AUC last epoch", "AUC CSL", "AUC smoothed"):
+        table.add_column(heading, justify="right")
+    for kind in ErrorKind:
+        rows = [(s, m[kind]) for s, m in metrics["scorers"].items() if kind in m]
+        best = max((m["auc_smoothed"] for _, m in rows), default=None)
+        for scorer, m in rows:
+            names = ("eda_top_10", "auc_final", "auc_csl", "auc_smoothed")
+            cells = [f"{100 * m[name]:.1f}" for name in names]
+            if m["auc_smoothed"] == best:
+                cells[-1] = f"[bold]{cells[-1]}[/]"
+            table.add_row(kind, scorer, *cells, end_section=scorer == rows[-1][0])
+    return table
+
+
+def dataset_table(lines: Sequence[SplitSummary]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("split")
+    for heading in ("videos", "hours", "frames"):
+        table.add_column(heading, justify="right")
+    for line in lines:
+        table.add_row(
+            line.split, f"{line.num_videos:,}", f"{line.hours:.2f}", f"{line.num_frames:,}"
+        )
+    return table
+
+
+def class_table(classes: Sequence[str], lines: Sequence[SplitSummary]) -> Table:
+    """Frames of each class in each split."""
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("frames of class")
+    for line in lines:
+        table.add_column(line.split, justify="right")
+    for i, name in enumerate(classes):
+        table.add_row(name, *(f"{line.class_frames_C[i]:,}" for line in lines))
+    return table
+
+
+def status_table(lines: Sequence[StageStatus]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("stage")
+    table.add_column("done", justify="right")
+    table.add_column("of", justify="right")
+    for line in lines:
+        table.add_row(line.stage, f"{line.done:,}", f"{line.total:,}")
+    return table

@@ -1,0 +1,237 @@
+"""Train one scorer on one fold, epoch by epoch, without Ray.
+
+An epoch depends only on the weights and optimiser state before it, the data, and (seed, epoch):
+all randomness is seeded anew at its start. So a training that resumes goes on exactly as if it had
+never stopped.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from csl_dist.batches import ReadFeatures, pad_features, plan_batches, to_device
+from csl_dist.checkpoints import CheckpointInfo, State
+from csl_dist.config import TrainConfig
+from csl_dist.models import ModelSpec, Scorer, build_scorer
+from csl_dist.records import UNLABELLED, Annotation, FloatArray, array_fingerprint, fingerprint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingTask:
+    """One scorer to train on one fold: all that decides the weights."""
+
+    scorer: str
+    fold: int
+    model: ModelSpec
+    config: TrainConfig
+    classes: tuple[str, ...]
+    encoder: str
+    annotations: tuple[Annotation, ...]
+    features: dict[str, str]
+    """Fingerprint of each video's features."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.scorer}/fold-{self.fold}"
+
+    def fingerprint(self) -> str:
+        """Changes with anything that changes the weights of an epoch, but not with their number."""
+        config = self.config
+        return fingerprint(
+            self.model,
+            [config.learning_rate, config.weight_decay, config.clip_norm, config.batch_frames],
+            [config.seed, config.workers],
+            self.classes,
+            {a.video: array_fingerprint(a.labels_T) for a in self.annotations},
+            self.features,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochResult:
+    """The state after an epoch, to be saved before the next begins."""
+
+    info: CheckpointInfo
+    weights: State
+    resume_state: State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seat:
+    """Which of the data-parallel workers this is, where it computes, and how it wraps its model."""
+
+    rank: int = 0
+    world: int = 1
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    wrap: Callable[[nn.Module], nn.Module] = lambda model: model
+
+
+def train_epochs(
+    task: TrainingTask,
+    read_features: ReadFeatures,
+    *,
+    seat: Seat = Seat(),  # noqa: B008
+    start: tuple[int, State, State] | None = None,
+) -> Iterator[EpochResult]:
+    """Yields after every epoch; `start` is (epoch, weights, resume state) of the last one done."""
+    weights_C = class_weights(class_counts(task.annotations, len(task.classes)))
+    torch.manual_seed(task.config.seed)
+    scorer = build_scorer(task.model)
+    first_epoch = 1
+    if start is None:
+        moments = feature_moments(read_features(a.video) for a in task.annotations)
+        scorer.set_normalisation(*moments)
+    else:
+        first_epoch = start[0] + 1
+        scorer.load_state_dict(start[1])
+    scorer.to(seat.device)
+    model = seat.wrap(scorer)
+    optimizer = torch.optim.AdamW(
+        scorer.parameters(),
+        lr=task.config.learning_rate,
+        weight_decay=task.config.weight_decay,
+    )
+    if start is not None:
+        _load_optimizer(optimizer, start[2])
+    for epoch in range(first_epoch, task.config.epochs + 1):
+        loss = _train_epoch(task, model, optimizer, read_features, weights_C, seat, epoch)
+        info = CheckpointInfo(
+            scorer=task.scorer,
+            fold=task.fold,
+            epoch=epoch,
+            model=task.model,
+            classes=task.classes,
+            class_weights=tuple(weights_C.tolist()),
+            train_ids=tuple(a.video for a in task.annotations),
+            encoder=task.encoder,
+            training=task.fingerprint(),
+            metrics={"train_loss": loss},
+        )
+        yield EpochResult(
+            info=info, weights=_weights_of(scorer), resume_state=_optimizer_state(optimizer)
+        )
+
+
+def _train_epoch(
+    task: TrainingTask,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    read_features: ReadFeatures,
+    weights_C: FloatArray,
+    seat: Seat,
+    epoch: int,
+) -> float:
+    """One pass over the training videos; the mean loss of this worker's steps."""
+    seed = np.random.SeedSequence([task.config.seed, epoch, seat.rank]).generate_state(1)
+    torch.manual_seed(int(seed[0]))
+    model.train()
+    weight = torch.from_numpy(weights_C).float().to(seat.device)
+    losses = []
+    for videos in _own_share(epoch_batches(task, epoch), seat):
+        features = [read_features(a.video) for a in videos]
+        x, padding, place = to_device(*pad_features(features), seat.device)
+        targets_BT = _padded_labels(videos, x.shape[1]).to(seat.device)
+        with torch.autocast(seat.device.type, torch.bfloat16, enabled=seat.device.type == "cuda"):
+            logits_BTC = model(x, padding, place)
+        loss = cross_entropy(
+            logits_BTC.float().flatten(0, 1),
+            targets_BT.flatten(),
+            weight=weight,
+            ignore_index=UNLABELLED,
+        )
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), task.config.clip_norm)
+        optimizer.step()
+        losses.append(loss.detach())
+    return float(torch.stack(losses).mean())
+
+
+def epoch_batches(task: TrainingTask, epoch: int) -> list[list[Annotation]]:
+    """The batches of an epoch, all workers' together: like lengths, shuffled by (seed, epoch)."""
+    rng = np.random.default_rng([task.config.seed, epoch])
+    lengths = np.array([a.num_frames for a in task.annotations])
+    # Lengths are blurred by a tenth before sorting, so that batches differ between epochs.
+    order = np.argsort(lengths * rng.uniform(0.9, 1.1, size=len(lengths)), kind="stable")
+    batches = plan_batches(lengths[order].tolist(), task.config.batch_frames)
+    return [[task.annotations[order[i]] for i in batches[b]] for b in rng.permutation(len(batches))]
+
+
+def _own_share(batches: list[list[Annotation]], seat: Seat) -> list[list[Annotation]]:
+    """Every world-th batch; where they do not divide, the first again, so that all keep step."""
+    short = -len(batches) % seat.world
+    return (batches + batches[:short])[seat.rank :: seat.world]
+
+
+def _padded_labels(videos: list[Annotation], num_frames: int) -> Tensor:
+    targets_BT = torch.full((len(videos), num_frames), UNLABELLED, dtype=torch.long)
+    for row, annotation in zip(targets_BT, videos, strict=True):
+        row[: annotation.num_frames] = torch.from_numpy(annotation.labels_T)
+    return targets_BT
+
+
+def class_counts(annotations: Iterable[Annotation], num_classes: int) -> FloatArray:
+    """Labelled frames (C,) of each class."""
+    counts = np.zeros(num_classes)
+    for annotation in annotations:
+        labelled = annotation.labels_T[annotation.labels_T != UNLABELLED]
+        counts += np.bincount(labelled, minlength=num_classes)
+    return counts
+
+
+def class_weights(counts_C: FloatArray) -> FloatArray:
+    """Loss weights (C,), inverse to frequency; 1 for each class where all are equally frequent.
+
+    A class that training never sees gets the weight of the rarest that it does see.
+    """
+    seen = counts_C > 0
+    weights = np.zeros(len(counts_C))
+    weights[seen] = counts_C.sum() / (seen.sum() * counts_C[seen])
+    weights[~seen] = weights.max()
+    return weights
+
+
+def feature_moments(arrays: Iterable[np.ndarray[Any, Any]]) -> tuple[Tensor, Tensor]:
+    """Mean and deviation (D,) over all frames, one video in memory at a time."""
+    count = 0
+    total = square = np.zeros(1)
+    for array in arrays:
+        values = array.astype(np.float64)
+        count += len(values)
+        total = total + values.sum(axis=0)
+        square = square + (values**2).sum(axis=0)
+    mean = total / count
+    # A feature that never varies would be divided by zero.
+    std = np.sqrt(np.maximum(square / count - mean**2, 1e-12))
+    return torch.from_numpy(mean).float(), torch.from_numpy(std).float()
+
+
+def _weights_of(scorer: Scorer) -> State:
+    return {
+        name: tensor.detach().cpu().contiguous() for name, tensor in scorer.state_dict().items()
+    }
+
+
+def _optimizer_state(optimizer: torch.optim.Optimizer) -> State:
+    """AdamW's state as flat tensors, `<parameter>.<name>`."""
+    state = optimizer.state_dict()["state"]
+    return {
+        f"{parameter}.{name}": tensor.detach().cpu().contiguous()
+        for parameter, values in state.items()
+        for name, tensor in values.items()
+    }
+
+
+def _load_optimizer(optimizer: torch.optim.Optimizer, flat: State) -> None:
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, tensor in flat.items():
+        parameter, name = key.split(".", 1)
+        state.setdefault(int(parameter), {})[name] = tensor
+    optimizer.load_state_dict(
+        {"state": state, "param_groups": optimizer.state_dict()["param_groups"]}
+    )
