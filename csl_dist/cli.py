@@ -4,14 +4,15 @@ A user's mistake ends in one sentence on stderr and exit code 2; an interrupted 
 go on and exits with 130. Heavy imports wait until a command needs them.
 """
 
+import os
 import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import click
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from csl_dist.config import RunConfig, load_config
 from csl_dist.errors import CslError, DataError
@@ -36,6 +37,9 @@ Overrides = Annotated[
 Verbose = Annotated[bool, typer.Option("--verbose", help="Show what Ray has to say.")]
 Root = Annotated[str, typer.Argument(help="Run root: a path or URL.", metavar="ROOT")]
 
+INTERRUPTED = 130
+"""Exit code of a command that Ctrl-C ended; typer returns it too."""
+
 DEMO_CONFIG = Path(__file__).parent / "demo.yaml"
 
 
@@ -43,20 +47,38 @@ def main(*command: str) -> None:
     """Runs the command line and exits; `command` goes before what the user typed."""
     arguments = [*command, *sys.argv[1:]]
     try:
-        code = app(arguments, standalone_mode=False)
+        app(arguments)
+        code = 0
     except CslError as error:
-        stderr.print(f"[red]error:[/] {error}", highlight=False, soft_wrap=True)
+        _complain("error", str(error))
         code = 2
-    except click.ClickException as error:
-        error.show()
-        code = error.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        resume = shlex.join(["csl", *arguments])
-        stderr.print(f"interrupted; what is done is kept, go on with: {resume}", soft_wrap=True)
-        code = 130
-    finally:
-        _leave_ray()
+    except SystemExit as end:  # typer's own way to end, after wrong usage or Ctrl-C
+        code = end.code if isinstance(end.code, int) else 1
+    if code == INTERRUPTED:
+        _say_how_to_resume(arguments)
+        # A local Ray ends with this process. Shutting it down first, while its threads still
+        # wait for work that will never come, can crash.
+        os._exit(INTERRUPTED)
+    _leave_ray()
     sys.exit(code)
+
+
+def _complain(kind: str, sentence: str) -> None:
+    """One line on stderr; what stands in brackets is text, not markup."""
+    stderr.print(f"[red]{kind}:[/] {escape(sentence)}", highlight=False, soft_wrap=True)
+
+
+def _say_how_to_resume(arguments: list[str]) -> None:
+    resume = shlex.join(["csl", *arguments])
+    stderr.print()
+    stderr.print(
+        f"interrupted; what is done is kept, go on with: {resume}",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )
+    sys.stdout.flush()
+    sys.stderr.flush()
 
 
 @app.command()
@@ -71,7 +93,7 @@ def demo(
     folder = root / "dataset"
     paths = [f"root={root}", f"dataset.path={folder}", f"dataset.truth={folder}/errors.csv"]
     config = load_config(DEMO_CONFIG, [*paths, *overrides])
-    console.print(f"dataset: handwritten digits as mp4 files in {folder}", highlight=False)
+    _say(f"dataset: handwritten digits as mp4 files in {folder}")
     write_demo(folder)
     _run_all(config, verbose)
 
@@ -95,7 +117,7 @@ def check(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
     console.print(tables.dataset_table(lines), tables.class_table(dataset.classes, lines))
     problems = [f.problem for f in facts if f.problem] + dataset_problems(dataset, lines)
     for problem in problems:
-        stderr.print(f"[red]problem:[/] {problem}", highlight=False, soft_wrap=True)
+        _complain("problem", problem)
     if problems:
         raise DataError(f"{config}: {len(problems)} problems found; mend them, then check again")
     console.print("no problems found")
@@ -156,7 +178,11 @@ def report(root: Root) -> None:
     from csl_dist.report import write_report
     from csl_dist.run import open_run, read_run_config
 
-    console.print(write_report(open_run(read_run_config(root))), highlight=False, soft_wrap=True)
+    _say(f"report: {write_report(open_run(read_run_config(root)))}")
+
+
+def _say(sentence: str) -> None:
+    console.print(sentence, highlight=False, markup=False, soft_wrap=True)
 
 
 def _stage(config: RunConfig, verbose: bool) -> "Stage":
@@ -181,7 +207,7 @@ def _run_all(config: RunConfig, verbose: bool) -> None:
     _audit(stage)
     if config.dataset.truth is not None:
         _evaluate(stage)
-    console.print(f"report: {write_report(stage.run)}", highlight=False, soft_wrap=True)
+    _say(f"report: {write_report(stage.run)}")
 
 
 def _audit(stage: "Stage") -> None:

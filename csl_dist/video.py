@@ -33,7 +33,9 @@ def sampled_times(times_N: FloatArray, fps: float | None) -> FloatArray:
     """The times of the frames nearest to 0, 1/fps, 2/fps …; all of them where fps is None."""
     if fps is None:
         return times_N
-    wanted = np.arange(0.0, times_N[-1] + 0.5 / fps, 1 / fps)
+    interval = float(np.median(np.diff(times_N))) if len(times_N) > 1 else 1 / fps
+    # The last frame is shown for one interval; half a one keeps rounding from adding a sample.
+    wanted = np.arange(0.0, times_N[-1] + interval / 2, 1 / fps)
     after = np.searchsorted(times_N, wanted).clip(1, max(1, len(times_N) - 1))
     before = after - 1
     after = np.minimum(after, len(times_N) - 1)

@@ -66,8 +66,9 @@ class _Lines:
         self._done += num_units
         if time.monotonic() - self._last >= LINE_SECONDS:
             self._last = time.monotonic()
-            self._console.print(f"{self._title}: {self._done} of {self._total}")
+            self._console.print(f"{self._title}: {self._done} of {self._total}", highlight=False)
 
     def end(self) -> None:
         seconds = time.monotonic() - self._begun
-        self._console.print(f"{self._title}: {self._done} of {self._total} in {seconds:.1f} s")
+        line = f"{self._title}: {self._done} of {self._total} in {seconds:.1f} s"
+        self._console.print(line, highlight=False)

@@ -16,4 +16,4 @@ class Stage:
     verbose: bool = False
 
     def say(self, sentence: str) -> None:
-        self.console.print(sentence, highlight=False)
+        self.console.print(sentence, highlight=False, markup=False, soft_wrap=True)

@@ -1,0 +1,62 @@
+"""Shared fixtures: one small embedded dataset and one Ray session for the whole test run."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from csl_dist.config import RunConfig, load_config
+from csl_dist.datasets.demo import DemoSpec, write_demo
+from csl_dist.records import Split
+from csl_dist.storage import Storage
+
+SMALL_DEMO = DemoSpec(
+    num_videos={Split.TRAIN: 6, Split.VAL: 2, Split.AUDIT: 4},
+    phase_frames=(6, 10),
+    mislabel_frames=(4, 6),
+    size=32,
+)
+
+
+@pytest.fixture(scope="session")
+def small_dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of an embedded dataset of 12 short videos; tests do not write to it."""
+    folder = tmp_path_factory.mktemp("dataset")
+    write_demo(folder, SMALL_DEMO)
+    return folder
+
+
+@pytest.fixture
+def small_config_file(small_dataset: Path, tmp_path: Path) -> Path:
+    """A config of a quick run on the small dataset, with its own root."""
+    content = {
+        "root": str(tmp_path / "run"),
+        "dataset": {"path": str(small_dataset), "truth": str(small_dataset / "errors.csv")},
+        "features": {"weights": "random", "size": 32, "chunk_frames": 32},
+        "scorers": {"transformer": {"arguments": {"preset": "tiny"}}, "framewise": {}},
+        "train": {"epochs": 3, "learning_rate": 1e-3, "batch_frames": 256},
+        "score": {"group_frames": 150},
+    }
+    path = tmp_path / "small.yaml"
+    path.write_text(yaml.safe_dump(content, sort_keys=False))
+    return path
+
+
+@pytest.fixture
+def small_config(small_config_file: Path) -> RunConfig:
+    return load_config(small_config_file)
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return Storage(str(tmp_path / "storage"))
+
+
+@pytest.fixture(scope="session")
+def ray_session() -> Iterator[None]:
+    from csl_dist.remote.session import connect, disconnect
+
+    connect()
+    yield
+    disconnect()

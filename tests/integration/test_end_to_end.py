@@ -1,0 +1,158 @@
+"""The whole flow on a small dataset, with real Ray, interrupted and resumed."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from csl_dist.status import run_status
+
+COMMAND = [sys.executable, "-c", "from csl_dist.cli import main; main()"]
+
+
+def run_csl(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def undisturbed(
+    tmp_path_factory: pytest.TempPathFactory, small_dataset: Path
+) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """A finished run: its config file and what the command printed."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    path = folder / "small.yaml"
+    path.write_text(config_text(folder / "run", small_dataset))
+    return path, run_csl("run", path)
+
+
+def config_text(root: Path, dataset: Path) -> str:
+    return f"""\
+root: {root}
+dataset: {{path: {dataset}, truth: {dataset}/errors.csv}}
+features: {{weights: random, size: 32, chunk_frames: 16}}
+scorers:
+  transformer: {{arguments: {{preset: tiny}}}}
+  framewise: {{}}
+train: {{epochs: 4, learning_rate: 1e-3, batch_frames: 256}}
+score: {{group_frames: 150}}
+"""
+
+
+def test_run_produces_metrics_flags_and_report(
+    undisturbed: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    path, result = undisturbed
+    assert result.returncode == 0, result.stderr
+    root = path.parent / "run"
+    metrics = json.loads((root / "metrics.json").read_text())
+    assert (metrics["videos"], metrics["checkpoints"]) == (4, 4)
+    assert metrics["frames"] > 0
+    for scorer in ("transformer", "framewise"):
+        for kind in ("mislabel", "disorder"):
+            values = metrics["scorers"][scorer][kind]
+            assert set(values) == {"auc_final", "auc_csl", "auc_smoothed", "eda_top_10"}
+            assert all(0 <= value <= 1 for value in values.values())
+    flags = pd.read_parquet(root / "flags.parquet")
+    assert {"video", "start", "stop", "score", "kind", "label", "suggested"} <= set(flags.columns)
+    page = (root / "report.html").read_text()
+    assert "audit01" in page
+    assert "http://" not in page
+    assert "https://" not in page
+
+
+def test_run_says_nothing_of_ray(
+    undisturbed: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    _, result = undisturbed
+    assert result.stderr == ""
+    assert "ray" not in result.stdout.lower().replace("array", "")
+
+
+def test_finished_run_does_nothing_again(
+    undisturbed: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    path, _ = undisturbed
+    root = path.parent / "run"
+    kept = [p for p in root.rglob("*") if p.is_file() and p.name != "report.html"]
+    before = {p: p.stat().st_mtime_ns for p in kept}
+    again = run_csl("run", path)
+    assert again.returncode == 0, again.stderr
+    assert "train: epochs" not in again.stdout
+    assert {p: p.stat().st_mtime_ns for p in kept} == before
+
+
+def test_status_shows_every_stage_done(
+    undisturbed: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    path, _ = undisturbed
+    lines = run_status(str(path.parent / "run"))
+    assert [line.stage for line in lines][:2] == ["extract", "train transformer"]
+    assert all(line.done == line.total for line in lines)
+
+
+def wait_for(process: subprocess.Popen[bytes], pattern: str, root: Path) -> None:
+    """Waits until the run has written a file that matches, or has ended."""
+    while process.poll() is None and not any(root.glob(pattern)):
+        time.sleep(0.05)
+
+
+@pytest.mark.timeout(400)
+def test_killed_and_interrupted_run_ends_with_the_same_metrics(
+    undisturbed: tuple[Path, subprocess.CompletedProcess[str]],
+    small_dataset: Path,
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "run"
+    path = tmp_path / "small.yaml"
+    path.write_text(config_text(root, small_dataset))
+    stops = [
+        ("features.zarr/*/records/chunks/*/*.json", signal.SIGKILL, -9),
+        ("transformer/fold-0/checkpoints/epoch-0002/meta.json", signal.SIGINT, 130),
+        ("*/records/rows/fold-0/*/*.json", signal.SIGKILL, -9),
+    ]
+    for pattern, how, code in stops:
+        with (tmp_path / "stderr").open("wb") as stderr:
+            process = subprocess.Popen(
+                [*COMMAND, "run", str(path)], stdout=subprocess.DEVNULL, stderr=stderr
+            )
+            wait_for(process, pattern, root)
+            assert process.poll() is None, "the run ended before it could be stopped"
+            process.send_signal(how)
+            assert process.wait() == code
+        if how == signal.SIGINT:
+            assert f"go on with: csl run {path}" in (tmp_path / "stderr").read_text()
+        assert not (root / "metrics.json").exists()
+    result = run_csl("run", path)
+    assert result.returncode == 0, result.stderr
+    expected = (undisturbed[0].parent / "run" / "metrics.json").read_bytes()
+    assert (root / "metrics.json").read_bytes() == expected
+
+
+def test_changed_labels_redo_only_what_depends_on_them(
+    undisturbed: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    """A corrected audit label changes scores, but neither features, weights nor trajectories."""
+    path, _ = undisturbed
+    source = path.parent / "run"
+    root = tmp_path / "run"
+    subprocess.run(["cp", "-r", source, root], check=True)
+    dataset = Path(path.read_text().split("path: ")[1].split(",")[0])
+    changed = tmp_path / "dataset"
+    subprocess.run(["cp", "-rp", dataset, changed], check=True)
+    labels = changed / "labels/audit01.txt"
+    labels.write_text(labels.read_text().replace("rinse", "remove"))
+    config = tmp_path / "small.yaml"
+    config.write_text(config_text(root, changed))
+    result = run_csl("run", config)
+    assert result.returncode == 0, result.stderr
+    assert "all 8 epochs are trained" in result.stdout
+    assert "units are scored" in result.stdout
+    assert "reduce: videos: 12 of 12" in result.stdout
+    assert (root / "metrics.json").read_bytes() != (source / "metrics.json").read_bytes()

@@ -1,0 +1,83 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from csl_dist.config import FeaturesConfig
+from csl_dist.encoder import Encoder, encoder_fingerprint, fit_frame
+from csl_dist.encoder import _torchvision as torchvision
+from csl_dist.errors import ConfigError
+
+
+def frames(num: int, height: int, width: int) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    return rng.integers(0, 256, size=(num, height, width, 3), dtype=np.uint8)
+
+
+def test_features_equal_torchvisions_own_model_and_transform() -> None:
+    pixels = frames(3, 300, 400)
+    config = FeaturesConfig(weights="random", seed=3)
+    ours = Encoder(config).encode(np.stack([fit_frame(p, config.size) for p in pixels]))
+
+    models = torchvision().models
+    torch.manual_seed(3)
+    network = models.resnet18(weights=None).eval()
+    network.fc = torch.nn.Identity()
+    transform = models.ResNet18_Weights.IMAGENET1K_V1.transforms()
+    batch = torch.stack([transform(torch.from_numpy(p).permute(2, 0, 1)) for p in pixels])
+    with torch.inference_mode():
+        theirs = network(batch).numpy()
+    assert ours.shape == (3, 512)
+    assert np.abs(ours - theirs).max() < 1e-4
+
+
+def test_batches_do_not_change_features() -> None:
+    pixels = frames(5, 32, 32)
+    one = Encoder(FeaturesConfig(weights="random", size=32, batch_frames=2)).encode(pixels)
+    two = Encoder(FeaturesConfig(weights="random", size=32, batch_frames=64)).encode(pixels)
+    assert np.abs(one - two).max() < 1e-4
+
+
+def test_random_weights_leave_the_global_random_state_alone() -> None:
+    torch.manual_seed(0)
+    Encoder(FeaturesConfig(weights="random", seed=9))
+    after = torch.rand(1)
+    torch.manual_seed(0)
+    assert torch.equal(after, torch.rand(1))
+
+
+def test_weights_without_classifier_load_from_a_file(tmp_path: Path) -> None:
+    source = Encoder(FeaturesConfig(weights="random", seed=4, size=32))
+    path = tmp_path / "w.pt"
+    torch.save(source._network.state_dict(), path)
+    loaded = Encoder(FeaturesConfig(weights=str(path), size=32))
+    pixels = frames(2, 32, 32)
+    assert np.array_equal(source.encode(pixels), loaded.encode(pixels))
+
+
+def test_weights_file_that_does_not_fit_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "w.pt"
+    torch.save({"conv1.weight": torch.zeros(64, 3, 7, 7)}, path)
+    with pytest.raises(ConfigError, match="does not fit ResNet-18: .* keys missing"):
+        Encoder(FeaturesConfig(weights=str(path)))
+    path.write_bytes(b"junk")
+    with pytest.raises(ConfigError, match="is not a ResNet-18 state dict"):
+        Encoder(FeaturesConfig(weights=str(path)))
+    with pytest.raises(ConfigError, match=r"features\.weights: can't read 'nowhere'"):
+        encoder_fingerprint(FeaturesConfig(weights="nowhere"))
+
+
+def test_fingerprint_changes_with_all_that_changes_features(tmp_path: Path) -> None:
+    path = tmp_path / "w.pt"
+    path.write_bytes(b"1")
+    configs = [
+        FeaturesConfig(weights="random"),
+        FeaturesConfig(weights="random", seed=1),
+        FeaturesConfig(weights="random", size=112),
+        FeaturesConfig(weights="random", normalize=False),
+        FeaturesConfig(weights="random", dtype="float32"),
+        FeaturesConfig(weights="imagenet"),
+        FeaturesConfig(weights=str(path)),
+    ]
+    assert len({encoder_fingerprint(config) for config in configs}) == len(configs)

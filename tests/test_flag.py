@@ -1,0 +1,99 @@
+import numpy as np
+import pytest
+
+from csl_dist.config import FlagConfig
+from csl_dist.flag import (
+    Thresholds,
+    close_gaps,
+    describe,
+    ranked,
+    suggestion,
+    suspicious_spans,
+    threshold,
+)
+from csl_dist.records import Annotation, ErrorKind, Flag, Span
+
+CLASSES = ("a", "b", "c")
+
+
+def annotation(labels: list[int]) -> Annotation:
+    return Annotation(
+        video="v", labels_T=np.array(labels), times_T=np.arange(len(labels)) / 10 + 1.0
+    )
+
+
+def test_threshold_by_validation_is_its_quantile() -> None:
+    validation = np.append(np.arange(101.0), np.nan)
+    assert threshold(FlagConfig(quantile=0.9), validation, np.zeros(3)) == 90
+
+
+def test_threshold_by_top_percent_is_taken_from_the_audit() -> None:
+    config = FlagConfig(rule="top", percent=10)
+    assert threshold(config, np.zeros(3), np.arange(101.0)) == 90
+
+
+def test_spans_stay_within_a_label_and_above_the_threshold() -> None:
+    labels = annotation([0] * 6 + [1] * 6)
+    score = np.array([0, 0, 0, 5, 5, 5, 5, 5, 0, 0, 5, 0.0])
+    config = FlagConfig(min_frames=2, close_gap=1)
+    assert suspicious_spans(score, labels, 1.0, config) == [Span(3, 6), Span(6, 8)]
+
+
+def test_unlabelled_and_nan_frames_are_never_flagged() -> None:
+    labels = annotation([-1] * 4 + [1] * 4)
+    score = np.array([np.nan] * 4 + [9.0, 9, 9, 9])
+    spans = suspicious_spans(score, labels, 1.0, FlagConfig(min_frames=1))
+    assert spans == [Span(4, 8)]
+
+
+def test_gaps_are_closed_between_spans_only() -> None:
+    mask = np.array([0, 1, 0, 0, 1, 0, 0, 0, 1, 0], dtype=bool)
+    assert close_gaps(mask, 2).tolist() == [0, 1, 1, 1, 1, 0, 0, 0, 1, 0]
+
+
+def test_suggestion_is_what_later_checkpoints_prefer_to_the_label() -> None:
+    early = np.log([0.1, 0.1, 0.8])
+    late = np.log([0.5, 0.3, 0.2])
+    logp = np.stack([early, early, late, late])[:, None, :].repeat(3, axis=1)
+    assert suggestion(logp, label=0) == (1, pytest.approx(0.3))
+    assert suggestion(logp, label=1) == (0, pytest.approx(0.5))
+
+
+@pytest.mark.parametrize(
+    ("framewise", "kind"), [(5.0, ErrorKind.MISLABEL), (0.1, ErrorKind.DISORDER)]
+)
+def test_kind_is_disorder_where_single_frames_look_right(framewise: float, kind: str) -> None:
+    flag = describe(
+        Span(2, 5),
+        annotation([0] * 8),
+        score_T=np.arange(8.0),
+        framewise_T=np.full(8, framewise),
+        thresholds=Thresholds(suspicious=1.0, appearance=2.0),
+        logp_ETC=np.log(np.full((2, 3, 3), 1 / 3)),
+        classes=CLASSES,
+    )
+    assert flag.kind is kind
+    assert (flag.label, flag.score) == ("a", 3.0)
+    assert flag.start_seconds == pytest.approx(1.2)
+    assert flag.stop_seconds == pytest.approx(1.5)
+
+
+def test_ranked_flags_come_worst_first() -> None:
+    def flag(score: float) -> Flag:
+        return Flag(
+            video="v",
+            span=Span(1, 2),
+            start_seconds=0,
+            stop_seconds=1,
+            score=score,
+            kind=ErrorKind.MISLABEL,
+            label="a",
+            suggested="b",
+            suggested_probability=0.5,
+            why="",
+        )
+
+    table = ranked([flag(1), flag(3), flag(2)])
+    assert table.score.tolist() == [3, 2, 1]
+    assert table["rank"].tolist() == [1, 2, 3]
+    assert list(ranked([]).columns) == list(table.columns)

@@ -1,0 +1,38 @@
+from itertools import pairwise
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from csl_dist.records import Span, array_fingerprint, fingerprint, runs_of, spans_where
+
+labels = st.lists(st.integers(-1, 3), max_size=30)
+
+
+@given(labels)
+def test_runs_cover_the_array_and_are_maximal(values: list[int]) -> None:
+    runs = runs_of(np.array(values))
+    assert [i for run in runs for i in range(run.start, run.stop)] == list(range(len(values)))
+    for run in runs:
+        assert len(set(values[run.start : run.stop])) == 1
+    for left, right in pairwise(runs):
+        assert values[left.start] != values[right.start]
+
+
+def test_spans_where_gives_runs_of_true() -> None:
+    mask = np.array([1, 1, 0, 1, 0, 0, 1], dtype=bool)
+    assert spans_where(mask) == [Span(0, 2), Span(3, 4), Span(6, 7)]
+    assert spans_where(np.zeros(3, dtype=bool)) == []
+
+
+def test_fingerprint_changes_with_any_part() -> None:
+    parts = [("a", 1), ("a", 2), ("b", 1), ("a", Span(1, 2)), ("a", Span(1, 3))]
+    assert len({fingerprint(*p) for p in parts}) == len(parts)
+    assert fingerprint({"x": 1, "y": 2}) == fingerprint({"y": 2, "x": 1})
+
+
+def test_array_fingerprint_tells_type_and_shape_apart() -> None:
+    array = np.zeros((2, 3), dtype=np.float32)
+    others = [array.reshape(3, 2), array.astype(np.int32), array + 1]
+    assert array_fingerprint(array) == array_fingerprint(array.copy())
+    assert array_fingerprint(array) not in {array_fingerprint(other) for other in others}

@@ -1,0 +1,105 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from csl_dist.batches import pad_features
+from csl_dist.checkpoints import CheckpointInfo
+from csl_dist.errors import CheckpointError, LeakageError
+from csl_dist.models import ModelSpec, build_scorer
+from csl_dist.records import Annotation
+from csl_dist.score import (
+    ScoreUnit,
+    group_log_probabilities,
+    plan_groups,
+    refuse_leakage,
+    require_finite,
+)
+
+SPEC = ModelSpec(name="transformer", arguments={"preset": "tiny"}, num_features=8, num_classes=4)
+LENGTHS = {"a": 12, "b": 5, "c": 30, "d": 7}
+
+
+def read_features(video: str) -> np.ndarray:
+    rng = np.random.default_rng(ord(video))
+    return rng.normal(size=(LENGTHS[video], 8)).astype(np.float32)
+
+
+def annotations() -> list[Annotation]:
+    return [
+        Annotation(video=v, labels_T=np.zeros(n, dtype=int), times_T=np.arange(n))
+        for v, n in LENGTHS.items()
+    ]
+
+
+def checkpoint(**changes: object) -> CheckpointInfo:
+    info = CheckpointInfo(
+        scorer="transformer",
+        fold=0,
+        epoch=1,
+        model=SPEC,
+        classes=("a", "b", "c", "d"),
+        class_weights=(1.0,) * 4,
+        train_ids=("x", "y"),
+        encoder="e",
+        training="t",
+        metrics={},
+        content_hash="h",
+    )
+    return replace(info, **changes)
+
+
+def test_groups_hold_like_lengths_up_to_the_limit() -> None:
+    groups = plan_groups(annotations(), dict.fromkeys(LENGTHS, "f"), fold=0, group_frames=20)
+    assert [g.videos for g in groups] == [("b", "d"), ("a",), ("c",)]
+    assert groups[0].lengths == (5, 7)
+
+
+def test_groups_do_not_depend_on_the_order_of_videos() -> None:
+    features = dict.fromkeys(LENGTHS, "f")
+    forth = plan_groups(annotations(), features, fold=0, group_frames=20)
+    back = plan_groups(annotations()[::-1], features, fold=0, group_frames=20)
+    assert forth == back
+
+
+def test_unit_changes_with_checkpoint_and_features() -> None:
+    features = dict.fromkeys(LENGTHS, "f")
+    [group] = plan_groups(annotations(), features, fold=0, group_frames=99)
+    [other] = plan_groups(annotations(), features | {"a": "new"}, fold=0, group_frames=99)
+    units = [
+        ScoreUnit(checkpoint=checkpoint(), group=group, dtype="float16"),
+        ScoreUnit(checkpoint=checkpoint(content_hash="i"), group=group, dtype="float16"),
+        ScoreUnit(checkpoint=checkpoint(), group=other, dtype="float16"),
+        ScoreUnit(checkpoint=checkpoint(), group=group, dtype="float32"),
+    ]
+    assert len({unit.unit.fingerprint for unit in units}) == 4
+
+
+def test_log_probabilities_equal_a_naive_loop() -> None:
+    torch.manual_seed(0)
+    scorer = build_scorer(SPEC).eval()
+    [group] = plan_groups(annotations(), dict.fromkeys(LENGTHS, "f"), fold=0, group_frames=99)
+    got = group_log_probabilities(
+        scorer, group, read_features, batch_frames=36, device=torch.device("cpu")
+    )
+    naive = []
+    for video in group.videos:
+        with torch.inference_mode():
+            logits = scorer(*pad_features([read_features(video)]))[0]
+            naive.append(torch.log_softmax(logits, dim=-1).numpy())
+    assert got.dtype == np.float32
+    assert np.abs(got - np.concatenate(naive)).max() < 1e-4
+
+
+def test_audit_of_trained_videos_is_refused_with_the_list() -> None:
+    with pytest.raises(LeakageError, match="2 of the videos .*: x, y; .*allow_in_sample"):
+        refuse_leakage(checkpoint(), ["a", "x", "y"], [])
+    with pytest.raises(LeakageError, match="1 of the videos .*: y;"):
+        refuse_leakage(checkpoint(), ["x", "y"], ["x"])
+    refuse_leakage(checkpoint(), ["a", "b"], [])
+
+
+def test_checkpoint_that_gives_nan_is_named() -> None:
+    with pytest.raises(CheckpointError, match="transformer/fold-0/epoch-0001 gives NaN"):
+        require_finite(np.array([[0.0, np.nan]], dtype=np.float32), checkpoint())

@@ -1,0 +1,182 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from csl_dist.checkpoints import CheckpointStore
+from csl_dist.config import TrainConfig
+from csl_dist.errors import CheckpointError
+from csl_dist.models import ModelSpec, build_scorer
+from csl_dist.records import Annotation
+from csl_dist.storage import Storage
+from csl_dist.train import (
+    TrainingTask,
+    class_counts,
+    class_weights,
+    epoch_batches,
+    feature_moments,
+    train_epochs,
+)
+
+NUM_CLASSES, NUM_FEATURES = 3, 8
+LENGTHS = (5, 9, 12, 7)
+
+
+def annotation(index: int, length: int) -> Annotation:
+    labels = np.random.default_rng(index).integers(-1, NUM_CLASSES, size=length)
+    return Annotation(video=f"v{index}", labels_T=labels, times_T=np.arange(length) / 5)
+
+
+def read_features(video: str) -> np.ndarray:
+    index = int(video[1:])
+    rng = np.random.default_rng(100 + index)
+    return rng.normal(3, 2, size=(LENGTHS[index], NUM_FEATURES)).astype(np.float32)
+
+
+@pytest.fixture
+def task() -> TrainingTask:
+    return TrainingTask(
+        scorer="transformer",
+        fold=0,
+        model=ModelSpec(
+            name="transformer",
+            arguments={"preset": "tiny"},
+            num_features=NUM_FEATURES,
+            num_classes=NUM_CLASSES,
+        ),
+        config=TrainConfig(epochs=3, learning_rate=1e-3, batch_frames=24),
+        classes=("a", "b", "c"),
+        encoder="enc",
+        annotations=tuple(annotation(i, n) for i, n in enumerate(LENGTHS)),
+        features={f"v{i}": f"f{i}" for i in range(len(LENGTHS))},
+    )
+
+
+def test_class_weights_are_inverse_to_frequency() -> None:
+    weights = class_weights(np.array([10.0, 20.0, 70.0]))
+    assert np.allclose(weights * [10, 20, 70], 100 / 3)
+    assert np.allclose(class_weights(np.array([5.0, 5.0])), 1)
+
+
+def test_class_that_training_never_sees_weighs_as_the_rarest() -> None:
+    weights = class_weights(np.array([10.0, 0.0, 30.0]))
+    assert weights[1] == weights[0] == weights.max()
+
+
+def test_class_counts_leave_unlabelled_frames_out() -> None:
+    labels = np.array([-1, 0, 2, 2, -1])
+    counts = class_counts([Annotation(video="v", labels_T=labels, times_T=np.arange(5))], 3)
+    assert counts.tolist() == [1, 0, 2]
+
+
+def test_feature_moments_equal_those_of_all_frames_together() -> None:
+    arrays = [read_features(f"v{i}") for i in range(4)]
+    mean, std = feature_moments(arrays)
+    together = np.concatenate(arrays)
+    assert np.allclose(mean, together.mean(axis=0), atol=1e-5)
+    assert np.allclose(std, together.std(axis=0), atol=1e-5)
+
+
+def test_feature_that_never_varies_does_not_divide_by_zero() -> None:
+    _, std = feature_moments([np.ones((4, 2), dtype=np.float32)])
+    assert (std > 0).all()
+
+
+def test_epoch_loss_equals_a_naive_computation(task: TrainingTask) -> None:
+    """Without dropout and at a learning rate of zero, the epoch's loss is that of fresh weights."""
+    task = replace(
+        task,
+        model=replace(task.model, name="framewise", arguments={}),
+        config=replace(task.config, epochs=1, learning_rate=1e-30),
+    )
+    torch.manual_seed(task.config.seed)
+    scorer = build_scorer(task.model)
+    for module in scorer.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    everything = np.concatenate([read_features(a.video) for a in task.annotations])
+    weights = class_weights(class_counts(task.annotations, NUM_CLASSES))
+    losses = []
+    for batch in epoch_batches(task, epoch=1):
+        total = weight = 0.0
+        for a in batch:
+            x = (read_features(a.video) - everything.mean(axis=0)) / everything.std(axis=0)
+            logits = scorer.model(torch.from_numpy(x.astype(np.float32))[None], None, None)[0]
+            p = torch.softmax(logits, dim=-1).detach().numpy()
+            for t, label in enumerate(a.labels_T):
+                if label >= 0:
+                    total -= weights[label] * np.log(p[t, label])
+                    weight += weights[label]
+        losses.append(total / weight)
+
+    no_dropout = pytest.MonkeyPatch()
+    no_dropout.setattr(torch.nn.Dropout, "forward", lambda self, x: x)
+    with no_dropout.context():
+        [result] = train_epochs(task, read_features)
+    no_dropout.undo()
+    assert result.info.metrics["train_loss"] == pytest.approx(np.mean(losses), abs=1e-5)
+
+
+def test_batches_of_an_epoch_hold_every_video_once(task: TrainingTask) -> None:
+    for epoch in (1, 2):
+        videos = [a.video for batch in epoch_batches(task, epoch) for a in batch]
+        assert sorted(videos) == sorted(a.video for a in task.annotations)
+    same = [[a.video for a in b] for b in epoch_batches(task, 1)]
+    assert same == [[a.video for a in b] for b in epoch_batches(task, 1)]
+
+
+def test_training_that_resumes_ends_with_the_same_weights(
+    task: TrainingTask, storage: Storage
+) -> None:
+    undisturbed = list(train_epochs(task, read_features))
+    store = CheckpointStore(storage)
+    first = next(train_epochs(task, read_features))
+    info = store.save(first.info, first.weights, first.resume_state)
+    start = (1, store.load(info), store.load_resume_state(1))
+    resumed = list(train_epochs(task, read_features, start=start))
+    assert [r.info.epoch for r in resumed] == [2, 3]
+    for name, tensor in undisturbed[-1].weights.items():
+        assert torch.equal(tensor, resumed[-1].weights[name]), name
+
+
+def test_fingerprint_follows_what_decides_the_weights(task: TrainingTask) -> None:
+    more_epochs = replace(task, config=replace(task.config, epochs=9, max_failures=0))
+    assert more_epochs.fingerprint() == task.fingerprint()
+    changed = annotation(9, LENGTHS[0])
+    others = [
+        replace(task, config=replace(task.config, seed=1)),
+        replace(task, features={**task.features, "v0": "new"}),
+        replace(task, annotations=(replace(changed, video="v0"), *task.annotations[1:])),
+    ]
+    assert len({t.fingerprint() for t in [task, *others]}) == 4
+
+
+def test_checkpoint_reads_back_and_only_the_newest_can_resume(
+    task: TrainingTask, storage: Storage
+) -> None:
+    store = CheckpointStore(storage)
+    saved = [
+        store.save(r.info, r.weights, r.resume_state) for r in train_epochs(task, read_features)
+    ]
+    assert store.infos() == saved
+    assert store.published_epochs() == [1, 2, 3]
+    assert sorted(k for k in storage.list_keys() if "resume" in k) == [
+        "epoch-0003/resume.safetensors"
+    ]
+    assert saved[0].train_ids == ("v0", "v1", "v2", "v3")
+
+
+def test_checkpoint_without_description_does_not_count(storage: Storage) -> None:
+    storage.put("epoch-0001/model.safetensors", b"half")
+    assert CheckpointStore(storage).infos() == []
+
+
+def test_truncated_checkpoint_is_named(task: TrainingTask, storage: Storage) -> None:
+    store = CheckpointStore(storage)
+    result = next(train_epochs(task, read_features))
+    info = store.save(result.info, result.weights, result.resume_state)
+    data = storage.read("epoch-0001/model.safetensors")
+    storage.put("epoch-0001/model.safetensors", data[:-10])
+    with pytest.raises(CheckpointError, match=r"epoch-0001/model\.safetensors does not match"):
+        store.load(info)
