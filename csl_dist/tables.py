@@ -20,7 +20,7 @@ def metrics_table(metrics: dict[str, Any]) -> Table:
     table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
     table.add_column("error")
     table.add_column("scorer")
-    for heading in ("EDA top 10 %", "AUC last epoch", "AUC CSL", "AUC smoothed"):
+    for heading in ("EDA top 10 %", "AUC final", "AUC CSL", "AUC smoothed"):
         table.add_column(heading, justify="right")
     for kind in ErrorKind:
         rows = [(s, m[kind]) for s, m in metrics["scorers"].items() if kind in m]
