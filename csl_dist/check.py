@@ -1,17 +1,37 @@
-"""Look at every label and video of a dataset before any work is done with them."""
+"""Look at every label, video and feature file before any work is done with them.
 
+Every problem is found in one pass, each told with its file; nothing stops at the first.
+"""
+
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
+from csl_dist.config import DatasetConfig
 from csl_dist.datasets import Dataset
+from csl_dist.datasets.tracks import LabelTrack
 from csl_dist.errors import DataError
-from csl_dist.records import UNLABELLED, IntArray, Split, Video
-from csl_dist.video import frame_times, sampled_times
+from csl_dist.extract import pixel_source
+from csl_dist.feature_files import FeatureFile, inspect
+from csl_dist.records import UNLABELLED, IntArray, Media, Split, Timeline, Video
+from csl_dist.timeline import sampled
 
 PROBE_THREADS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VideoFacts:
+    """What was found out about one video, and what is wrong with it."""
+
+    video: Video
+    problems: tuple[str, ...] = ()
+    timeline: Timeline | None = None
+    class_frames_C: IntArray | None = None
+    file: FeatureFile | None = None
+    """Of a video whose features the user brought."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,36 +45,73 @@ class SplitSummary:
     class_frames_C: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VideoFacts:
-    """What was found out about one video, or what is wrong with it."""
-
-    video: Video
-    seconds: float = 0.0
-    class_frames_C: IntArray | None = None
-    num_frames: int = 0
-    problem: str | None = None
-
-
-def look_at_videos(dataset: Dataset, fps: float | None) -> Iterator[VideoFacts]:
-    """Reads every label file and the timestamps of every video, several at once."""
+def look_at_videos(dataset: Dataset, config: DatasetConfig) -> Iterator[VideoFacts]:
+    """Reads every label file and looks into every source, several at once."""
     with ThreadPoolExecutor(PROBE_THREADS) as pool:
-        yield from pool.map(lambda video: _look_at(dataset, video, fps), dataset.videos)
+        yield from pool.map(lambda video: _look_at(dataset, video, config), dataset.videos)
 
 
-def _look_at(dataset: Dataset, video: Video, fps: float | None) -> VideoFacts:
+def _look_at(dataset: Dataset, video: Video, config: DatasetConfig) -> VideoFacts:
+    problems: list[str] = []
+    track: LabelTrack | None = None
+    timeline: Timeline | None = None
+    file: FeatureFile | None = None
+    counts_C: IntArray | None = None
     try:
-        times_T = sampled_times(frame_times(video.source), fps)
-        labels_T = dataset.labels(video, times_T)
+        track = dataset.read_track(video)
     except DataError as error:
-        return VideoFacts(video=video, problem=str(error))
-    labelled = labels_T[labels_T != UNLABELLED]
+        problems.append(str(error))
+    try:
+        if video.media is not Media.FEATURES:
+            timeline = _look_at_pixels(video, config.fps)
+        elif track is not None:
+            expected = track.num_frames(video.source_fps)
+            file = inspect(video.source, expected, trim=config.length_mismatch == "trim")
+            timeline, _ = sampled(np.arange(file.num_frames) / video.source_fps, config.fps)
+            problems += _value_problems(video, file)
+    except DataError as error:
+        problems.append(str(error))
+    if track is not None and timeline is not None:
+        try:
+            labels_T = dataset.labels(video, timeline)
+            labelled = labels_T[labels_T != UNLABELLED]
+            counts_C = np.bincount(labelled, minlength=len(dataset.classes))
+            if not len(labelled):
+                problems.append(f"{video.labels}: video {video.id!r} has no labelled frame")
+        except DataError as error:
+            problems.append(str(error))
     return VideoFacts(
         video=video,
-        seconds=float(times_T[-1]),
-        num_frames=len(times_T),
-        class_frames_C=np.bincount(labelled, minlength=len(dataset.classes)),
+        problems=tuple(problems),
+        timeline=timeline,
+        class_frames_C=counts_C,
+        file=file,
     )
+
+
+def _look_at_pixels(video: Video, fps: float | None) -> Timeline:
+    """The timeline, after the first and last frames that will be used were really decoded."""
+    source = pixel_source(video)
+    timeline, _ = sampled(source.times(), fps)
+    for _ in source.decode(timeline.times_T[[0]]):
+        pass
+    for _ in source.decode(timeline.times_T[[-1]]):
+        pass
+    return timeline
+
+
+def _value_problems(video: Video, file: FeatureFile) -> list[str]:
+    """Features that can't be learned from."""
+    features_TD = file.read()
+    if not np.isfinite(features_TD).all():
+        frames = np.flatnonzero(~np.isfinite(features_TD).all(axis=1))
+        return [
+            f"{video.source}: features of {len(frames):,} frames, the first {frames[0]:,}, "
+            "are NaN or infinite; extract them again"
+        ]
+    if len(features_TD) > 1 and not features_TD.std(axis=0).any():
+        return [f"{video.source}: features are the same in every frame; extract them again"]
+    return []
 
 
 def summaries(dataset: Dataset, facts: list[VideoFacts]) -> list[SplitSummary]:
@@ -63,34 +120,63 @@ def summaries(dataset: Dataset, facts: list[VideoFacts]) -> list[SplitSummary]:
     for split in Split:
         found = [f for f in facts if f.video.split is split]
         counts = [f.class_frames_C for f in found if f.class_frames_C is not None]
+        timelines = [f.timeline for f in found if f.timeline is not None]
         if found:
             total_C = np.sum([np.zeros(len(dataset.classes)), *counts], axis=0)
             lines.append(
                 SplitSummary(
                     split=split,
                     num_videos=len(found),
-                    hours=sum(f.seconds for f in found) / 3600,
-                    num_frames=sum(f.num_frames for f in found),
+                    hours=sum(timeline.duration for timeline in timelines) / 3600,
+                    num_frames=sum(len(timeline.times_T) for timeline in timelines),
                     class_frames_C=tuple(int(n) for n in total_C),
                 )
             )
     return lines
 
 
-def dataset_problems(dataset: Dataset, lines: list[SplitSummary]) -> list[str]:
-    """What is wrong with the dataset as a whole."""
-    by_split = {line.split: line for line in lines}
-    problems = [
-        f"there are no {split} videos; mark some in the manifest"
-        for split in (Split.TRAIN, Split.AUDIT)
-        if split not in by_split
+def all_problems(dataset: Dataset, facts: list[VideoFacts], config: DatasetConfig) -> list[str]:
+    """Everything that is wrong: with the list, with each video, and with all together."""
+    problems = [*dataset.problems, *(p for found in facts for p in found.problems)]
+    problems += _width_problems(facts)
+    trained = {video for fold in dataset.folds for video in fold.train}
+    if not trained:
+        problems.append(f"{config.path}: there are no training videos; mark some, or use folds")
+    if not dataset.in_split(Split.AUDIT):
+        problems.append(f"{config.path}: there are no videos to audit; mark some, or use folds")
+    counts = [
+        f.class_frames_C for f in facts if f.video.id in trained and f.class_frames_C is not None
     ]
-    if Split.TRAIN in by_split:
+    if counts:
+        seen_C = np.sum(counts, axis=0)
         problems += [
             f"class {name!r} never occurs in training; no checkpoint can know it"
-            for name, count in zip(
-                dataset.classes, by_split[Split.TRAIN].class_frames_C, strict=True
-            )
+            for name, count in zip(dataset.classes, seen_C, strict=True)
             if count == 0
         ]
     return problems
+
+
+def _width_problems(facts: list[VideoFacts]) -> list[str]:
+    """Feature files that are not as wide as most."""
+    widths = Counter(f.file.width for f in facts if f.file is not None)
+    if len(widths) < 2:
+        return []
+    usual = widths.most_common(1)[0][0]
+    return [
+        f"{f.file.path}: features are {f.file.width} wide, but {usual} in most other videos"
+        for f in facts
+        if f.file is not None and f.file.width != usual
+    ]
+
+
+def orientation(facts: list[VideoFacts]) -> str | None:
+    """How ready-made features lie in their files, in words."""
+    files = [f.file for f in facts if f.file is not None]
+    if not files:
+        return None
+    turned = sum(file.frames_last for file in files)
+    return (
+        f"features: {len(files) - turned:,} files are (frames, width), {turned:,} are "
+        "(width, frames), told apart by the number of labels"
+    )

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from csl_dist.config import RunConfig, load_config
-from csl_dist.errors import CslError, DataError
+from csl_dist.errors import ConfigError, CslError, DataError
 
 if TYPE_CHECKING:
     from csl_dist.remote.stage import Stage
@@ -99,27 +99,55 @@ def demo(
 
 
 @app.command()
+def init(
+    layout: Annotated[str, typer.Argument(help="Its layout, or `auto`.", metavar="LAYOUT")],
+    path: Annotated[Path, typer.Argument(help="Folder of the dataset.", metavar="PATH")],
+    out: Annotated[Path, typer.Option(help="Config file to write.")] = Path("csl.yaml"),
+) -> None:
+    """Look at a dataset on disk and write a config for it."""
+    from csl_dist.datasets import read_dataset
+    from csl_dist.init import config_text, draft_config
+
+    if out.exists():
+        raise ConfigError(f"{out} exists already; remove it, or give another --out")
+    path = path.absolute()
+    draft = draft_config(layout, path, out.absolute())
+    out.write_text(config_text(draft, name=path.stem or "mine"))
+    dataset = read_dataset(load_config(out).dataset)
+    for problem in dataset.problems:
+        _complain("problem", problem)
+    _say(
+        f"{out}: {draft.layout} layout, {len(dataset.videos)} videos, "
+        f"{len(dataset.classes)} classes; next: csl check {out}"
+    )
+
+
+@app.command()
 def check(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
     """Read every label, probe every video, and print what is there and what is wrong."""
     from csl_dist import tables
-    from csl_dist.check import dataset_problems, look_at_videos, summaries
-    from csl_dist.datasets import open_dataset
+    from csl_dist.check import all_problems, look_at_videos, orientation, summaries
+    from csl_dist.datasets import read_dataset
     from csl_dist.remote.progress import progress_bar
 
     loaded = load_config(config, overrides)
-    dataset = open_dataset(loaded.dataset)
+    dataset = read_dataset(loaded.dataset)
     facts = []
     with progress_bar(console, "check: videos", total=len(dataset.videos)) as bar:
-        for found in look_at_videos(dataset, loaded.dataset.fps):
+        for found in look_at_videos(dataset, loaded.dataset):
             facts.append(found)
             bar.advance()
     lines = summaries(dataset, facts)
     console.print(tables.dataset_table(lines), tables.class_table(dataset.classes, lines))
-    problems = [f.problem for f in facts if f.problem] + dataset_problems(dataset, lines)
+    turned = orientation(facts)
+    if turned is not None:
+        _say(turned)
+    problems = all_problems(dataset, facts, loaded.dataset)
     for problem in problems:
         _complain("problem", problem)
     if problems:
-        raise DataError(f"{config}: {len(problems)} problems found; mend them, then check again")
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        raise DataError(f"{config}: {count} found; mend what is wrong, then check again")
     console.print("no problems found")
 
 
@@ -149,10 +177,10 @@ def audit(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = Fals
 def evaluate(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
     """Compare the scores with known errors."""
     stage = _stage(load_config(config, overrides), False)
-    if stage.run.config.dataset.truth is None:
+    if not stage.run.has_known_errors():
         raise DataError(
-            f"{config} names no known errors; set dataset.truth to a CSV of them, or read the "
-            "flags with `csl report`"
+            f"{config} names no known errors; set dataset.truth to a CSV of them, plant some with "
+            "`corrupt`, or read the flags with `csl report`"
         )
     _evaluate(stage)
 
@@ -200,12 +228,12 @@ def _run_all(config: RunConfig, verbose: bool) -> None:
     from csl_dist.report import write_report
 
     stage = _stage(config, verbose)
-    if config.features.weights == "random":
+    if stage.run.sources and config.features.weights == "random":
         stage.say(f"encoder: ResNet-18 with random weights, seed {config.features.seed}")
     extract_stage(stage)
     train_stage(stage)
     _audit(stage)
-    if config.dataset.truth is not None:
+    if stage.run.has_known_errors():
         _evaluate(stage)
     _say(f"report: {write_report(stage.run)}")
 

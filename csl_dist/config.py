@@ -22,6 +22,18 @@ Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Percent = Annotated[float, Field(gt=0, le=100)]
+PlantableKind = Literal["mislabel", "disorder", "reorder", "duplicate", "insert", "jitter"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SplitLists:
+    """Ids of the videos of each split."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = FORBID
+
+    train: tuple[str, ...] = ()
+    val: tuple[str, ...] = ()
+    audit: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,14 +42,53 @@ class DatasetConfig:
 
     __pydantic_config__: ClassVar[ConfigDict] = FORBID
 
-    layout: Literal["manifest"] = "manifest"
+    layout: Literal["manifest", "cholec80", "egoper", "mstcn", "activitynet"] = "manifest"
     """How the dataset lies on disk; `manifest` is a CSV that lists videos and label files."""
     path: str
-    """The folder, or for `manifest` the CSV file. Relative to where the command runs."""
+    """The folder; for `manifest` the CSV and for `activitynet` the JSON file."""
     fps: Positive | None = None
-    """Frames per second to sample; None takes every frame of the video. Paper: 15."""
+    """Frames per second to sample; None takes every frame or feature. Paper: 15."""
+    source: Literal["auto", "video", "frames", "features"] = "auto"
+    """What to read where a layout offers several; `auto` takes the first that is there."""
+    media: str | None = None
+    """For `activitynet`: folder of the videos, frame folders or features; None looks beside."""
+    labels_fps: Positive | None = None
+    """Label entries per second; None: what the layout has, or the rate of the features."""
+    features_fps: Positive = 15.0
+    """Frames per second behind ready-made features."""
+    frames_fps: Positive | None = None
+    """Frames per second of frame folders; None: what the layout has."""
+    task: str | None = None
+    """For `egoper`: coffee, oatmeal, pinwheels, quesadilla or tea."""
+    split: Count = 1
+    """For `mstcn`: number of the .bundle files."""
+    splits: Literal["own", "paper", "tecno", "tmrnet"] | SplitLists = "own"
+    """`own`: the dataset's; for `cholec80` that is the paper's 50/10/20. Or lists of ids."""
+    folds: Annotated[int, Field(ge=2)] | None = None
+    """Audit the whole dataset with so many models, each video by the one that did not see it."""
+    fold_seed: int = 0
+    """Seed of the assignment of videos, or of their groups, to folds."""
+    length_mismatch: Literal["error", "trim"] = "error"
+    """`trim`: labels beyond the last frame are dropped, frames beyond the last label unlabelled."""
     truth: str | None = None
     """CSV of known label errors, read by `evaluate` alone."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class CorruptConfig:
+    """Errors to plant when labels and features are read; the user's files stay as they are."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = FORBID
+
+    audit: dict[PlantableKind, Share | Literal[1]] = dataclasses.field(default_factory=dict)
+    """Share of the audit videos that get each kind. Paper: {mislabel: 0.5, disorder: 0.5}."""
+    train: dict[PlantableKind, Share | Literal[1]] = dataclasses.field(default_factory=dict)
+    """Share of the training videos that get each kind. Paper: 0.1 and 0.2."""
+    rate: Share = 0.1
+    """Share of a video's frames that spans of a wrong label cover, in the mean."""
+    lengths: tuple[Count, Count] = (10, 100)
+    """Shortest and longest of these spans, in frames; for `jitter`, how far a boundary moves."""
+    seed: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,6 +224,7 @@ class RunConfig:
     root: str
     """URL of the folder that holds all that the run produces."""
     dataset: DatasetConfig
+    corrupt: CorruptConfig = CorruptConfig()
     features: FeaturesConfig = FeaturesConfig()
     scorers: dict[str, ScorerConfig] = dataclasses.field(default_factory=paper_scorers)
     """The models to train, by name."""
@@ -213,7 +265,8 @@ def with_absolute_paths(config: RunConfig) -> RunConfig:
     def absolute(path: str) -> str:
         return path if "://" in path else str(Path(path).absolute())
 
-    truth, store, weights = config.dataset.truth, config.features.store, config.features.weights
+    truth, media = config.dataset.truth, config.dataset.media
+    store, weights = config.features.store, config.features.weights
     named = weights in ("imagenet", "random")
     return dataclasses.replace(
         config,
@@ -222,6 +275,7 @@ def with_absolute_paths(config: RunConfig) -> RunConfig:
             config.dataset,
             path=absolute(config.dataset.path),
             truth=truth and absolute(truth),
+            media=media and absolute(media),
         ),
         features=dataclasses.replace(
             config.features,

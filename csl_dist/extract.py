@@ -1,21 +1,34 @@
-"""Plan the extraction of features: which spans of which videos are still to be decoded."""
+"""Plan the extraction of features: what identifies a video's source, and its chunks of frames."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from csl_dist.config import RunConfig
 from csl_dist.encoder import encoder_fingerprint
 from csl_dist.features import FeatureEntry
-from csl_dist.records import FloatArray, Span, Video, fingerprint
-from csl_dist.video import source_facts
+from csl_dist.frames import FrameFolder
+from csl_dist.records import FloatArray, Media, Span, Video, fingerprint
+from csl_dist.video import Pixels, VideoFile
+
+
+class PixelSource(Protocol):
+    """A video file or a folder of frames."""
+
+    path: str
+
+    def times(self) -> FloatArray: ...
+
+    def decode(self, times_T: FloatArray) -> Iterator[Pixels]: ...
+
+    def facts(self) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceVideo:
-    """A video as extraction sees it: its file, what tells the file apart, and its entry."""
+    """A video as extraction sees it: its pixels, what tells them apart, and its entry."""
 
-    video: Video
+    pixels: PixelSource
     facts: dict[str, Any]
     entry: FeatureEntry
 
@@ -25,20 +38,28 @@ class ChunkTask:
     """One span of one video, to be decoded and encoded."""
 
     entry: FeatureEntry
-    source: str
+    pixels: PixelSource
     span: Span
     times_T: FloatArray
 
 
-def source_videos(videos: Sequence[Video], config: RunConfig) -> list[SourceVideo]:
-    """Videos with the fingerprint of all that decides their features."""
+def pixel_source(video: Video) -> PixelSource:
+    if video.media is Media.FRAMES:
+        return FrameFolder(video.source, video.source_fps)
+    return VideoFile(video.source)
+
+
+def source_videos(videos: Sequence[Video], config: RunConfig) -> dict[str, SourceVideo]:
+    """Videos by id, with the fingerprint of all that decides their features."""
     encoder = encoder_fingerprint(config.features)
-    sources = []
+    chunk_frames = config.features.chunk_frames
+    sources = {}
     for video in videos:
-        facts = source_facts(video.source)
-        parts = fingerprint(encoder, facts, config.dataset.fps, config.features.chunk_frames)
+        pixels = pixel_source(video)
+        facts = pixels.facts()
+        parts = fingerprint(encoder, facts, video.source_fps, config.dataset.fps, chunk_frames)
         entry = FeatureEntry(video=video.id, fingerprint=parts)
-        sources.append(SourceVideo(video=video, facts=facts, entry=entry))
+        sources[video.id] = SourceVideo(pixels=pixels, facts=facts, entry=entry)
     return sources
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from csl_dist.datasets import read_errors
 from csl_dist.errors import NotReadyError
 from csl_dist.evaluate import kind_metrics, truth_of_kind
 from csl_dist.flag import (
@@ -47,7 +46,7 @@ class Scored:
 
 def read_scored(run: Run, split: Split, name: str = SCORE) -> Scored:
     """One score of every scorer on the videos of a split."""
-    annotations = run.annotations(run.dataset.in_split(split))
+    annotations = run.split_annotations(split)
     scores = {
         scorer: {a.video: run.scores.read(a.video, scorer, name) for a in annotations}
         for scorer in run.config.scorers
@@ -109,8 +108,7 @@ def read_flags(layout: RunLayout) -> pd.DataFrame:
 
 def write_metrics(run: Run) -> dict[str, Any]:
     """Compares scores with the known errors, if there are any, and returns `metrics.json`."""
-    truth = run.config.dataset.truth
-    errors = fingerprint([str(error) for error in read_errors(truth)]) if truth else None
+    errors = fingerprint([str(error) for error in run.known_errors()])
     unit = Unit("metrics", fingerprint(_scores_made(run), errors))
     _once(run, unit, lambda: run.layout.root.put_json(RunLayout.METRICS, make_metrics(run)))
     metrics: dict[str, Any] = run.layout.root.read_json(RunLayout.METRICS)
@@ -121,16 +119,14 @@ def make_metrics(run: Run) -> dict[str, Any]:
     names = ("final", "csl", "smoothed")
     scored = {name: read_scored(run, Split.AUDIT, name) for name in names}
     num_frames = {a.video: a.num_frames for a in scored[SCORE].annotations}
-    checkpoints = [len(run.checkpoints(scorer).published_epochs()) for scorer in run.config.scorers]
+    checkpoints = [len(run.checkpoints(name, 0).published_epochs()) for name in run.config.scorers]
     metrics: dict[str, Any] = {
         "videos": len(num_frames),
         "frames": sum(num_frames.values()),
         "checkpoints": max(checkpoints),
         "scorers": {scorer: {} for scorer in run.config.scorers},
     }
-    if run.config.dataset.truth is None:
-        return metrics
-    errors = read_errors(run.config.dataset.truth)
+    errors = run.known_errors()
     for kind in ErrorKind:
         if not any(error.kind is kind for error in errors):
             continue

@@ -12,6 +12,8 @@ class RunLayout:
     FLAGS = "flags.parquet"
     METRICS = "metrics.json"
     REPORT = "report.html"
+    RESERVED = ("features.zarr", "scores.zarr", "ray", "records")
+    """Folders of the root that a scorer can't be named after."""
 
     def __init__(self, root: Storage):
         self.root = root

@@ -29,11 +29,31 @@ class Split(StrEnum):
     AUDIT = "audit"
 
 
+class Media(StrEnum):
+    """What a video's source is."""
+
+    VIDEO = "video"
+    FRAMES = "frames"
+    FEATURES = "features"
+
+
 class ErrorKind(StrEnum):
-    """The two kinds of wrong label that the method tells apart."""
+    """Kinds of wrong label. A flag is one of the first two; the others are planted or known."""
 
     MISLABEL = "mislabel"
+    """A span is named as another step."""
     DISORDER = "disorder"
+    """Two neighbouring steps are swapped, frames and labels together."""
+    REORDER = "reorder"
+    """The names of neighbouring steps are in the wrong order."""
+    DUPLICATE = "duplicate"
+    """A step's name is repeated over the step after it."""
+    INSERT = "insert"
+    """A step that does not belong there stands inside another."""
+    JITTER = "jitter"
+    """A boundary between steps is off by some frames."""
+    EXECUTION = "execution"
+    """The person did the step wrongly, so the label does not fit (EgoPER)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,12 +64,25 @@ class Video:
     split: Split
     labels: str
     """Label file."""
-    fps: float
-    """Rate of the label entries, in entries per second."""
     source: str
-    """Video file or folder of frames."""
+    """Video file, folder of frames, or feature file."""
+    media: Media = Media.VIDEO
+    source_fps: float = 0.0
+    """Frames or features per second; a video file tells its own, so there it is 0."""
     group: str | None = None
     """What must not be split over folds: a surgeon, a participant."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """When the frames of a video are shown."""
+
+    times_T: FloatArray
+    """Seconds of the frames that are used, ascending."""
+    duration: float
+    """Seconds of the whole source."""
+    source_fps: float
+    """Frames per second of the source, before sampling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +115,8 @@ class Annotation:
     labels_T: IntArray
     times_T: FloatArray
     """Seconds from the start of the video."""
+    order_T: IntArray | None = None
+    """Where planted errors moved frames: frame t shows frame `order_T[t]` of the source."""
 
     @property
     def num_frames(self) -> int:

@@ -5,22 +5,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 
+import numpy as np
+
 from csl_dist.checkpoints import CheckpointStore
 from csl_dist.config import RunConfig, ScorerConfig, config_as_dict, parse_config
-from csl_dist.datasets import Dataset, open_dataset
-from csl_dist.encoder import encoder_fingerprint
-from csl_dist.errors import ConfigError, NotReadyError, StorageError
+from csl_dist.corrupt import Corruption, chosen_kinds, corrupted
+from csl_dist.datasets import Dataset, open_dataset, read_errors
+from csl_dist.encoder import FEATURE_WIDTH, encoder_fingerprint
+from csl_dist.errors import ConfigError, DataError, NotReadyError, StorageError
 from csl_dist.extract import SourceVideo, source_videos
-from csl_dist.features import FeatureEntry, FeatureStore
+from csl_dist.feature_files import inspect
+from csl_dist.features import FeatureSource, FeatureStore, ReadyEntry, ReadyFeatures
 from csl_dist.layout import FORMAT_VERSION, RunLayout
 from csl_dist.models import ModelSpec, sees_context
-from csl_dist.records import Annotation, Split, Video
+from csl_dist.records import (
+    Annotation,
+    ErrorKind,
+    IntArray,
+    Media,
+    PlantedError,
+    Span,
+    Split,
+    Video,
+    array_fingerprint,
+    fingerprint,
+    spans_where,
+)
 from csl_dist.scores import ScoreStore
 from csl_dist.storage import Storage
 from csl_dist.trajectories import TrajectoryStore
-
-SCORED_SPLITS = (Split.AUDIT, Split.VAL)
-"""Videos that no training sees: those to audit, and those that set the threshold."""
+from csl_dist.video import file_facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +44,13 @@ class Run:
     config: RunConfig
     layout: RunLayout
     dataset: Dataset
+    features: FeatureSource
     sources: dict[str, SourceVideo] = field(repr=False)
-    """By video id."""
-    features: FeatureStore
+    """Videos to extract features of, by id; empty where the user brought features."""
+    planted: dict[Split, dict[str, ErrorKind]] = field(repr=False)
+    """Kinds of errors to plant, by what the video is used for, then id."""
 
-    @property
-    def entries(self) -> dict[str, FeatureEntry]:
-        return {video: source.entry for video, source in self.sources.items()}
-
-    def checkpoints(self, scorer: str, fold: int = 0) -> CheckpointStore:
+    def checkpoints(self, scorer: str, fold: int) -> CheckpointStore:
         return CheckpointStore(self.layout.checkpoints(scorer, fold))
 
     def trajectories(self, scorer: str) -> TrajectoryStore:
@@ -48,28 +60,96 @@ class Run:
     def scores(self) -> ScoreStore:
         return ScoreStore(self.layout.scores)
 
-    def annotations(self, videos: Sequence[Video]) -> list[Annotation]:
-        """Labels at the times of each video's features, which must be extracted."""
-        finished = self.features.finished()
-        missing = [v.id for v in videos if not self.features.has(self.entries[v.id], finished)]
+    def video(self, video_id: str) -> Video:
+        return next(video for video in self.dataset.videos if video.id == video_id)
+
+    def annotations(self, videos: Sequence[str], use: Split) -> list[Annotation]:
+        """Labels of videos as one use of them sees them: with the errors planted for that use."""
+        missing = set(self.features.missing()) & set(videos)
         if missing:
             raise NotReadyError(
-                f"{len(missing)} videos have no features yet ({', '.join(missing[:5])}); "
+                f"{len(missing)} videos have no features yet ({', '.join(sorted(missing)[:5])}); "
                 "run `csl extract`"
             )
-        return [self._annotation(video) for video in videos]
+        by_id = {video.id: video for video in self.dataset.videos}
+        return [self._annotation(by_id[video], use) for video in videos]
 
-    def _annotation(self, video: Video) -> Annotation:
-        times_T = self.features.times(self.entries[video.id])
-        labels_T = self.dataset.labels(video, times_T)
-        return Annotation(video=video.id, labels_T=labels_T, times_T=times_T)
+    def split_annotations(self, split: Split) -> list[Annotation]:
+        """The annotations of all audit, or all validation, videos."""
+        return self.annotations([v.id for v in self.dataset.in_split(split)], split)
 
-    def model_spec(self, scorer: str, num_features: int) -> ModelSpec:
+    def _annotation(self, video: Video, use: Split) -> Annotation:
+        timeline = self.features.timeline(video.id)
+        labels_T = self.dataset.labels(video, timeline)
+        order_T: IntArray | None = None
+        corruption = self.corruption(video.id, labels_T, use)
+        if corruption is not None:
+            labels_T = corruption.labels_T
+            order_T = corruption.order_T if corruption.moves_frames else None
+        return Annotation(
+            video=video.id, labels_T=labels_T, times_T=timeline.times_T, order_T=order_T
+        )
+
+    def corruption(self, video: str, labels_T: IntArray, use: Split) -> Corruption | None:
+        """The error planted in a video for one use of it, if any."""
+        kind = self.planted.get(use, {}).get(video)
+        if kind is None:
+            return None
+        num_classes = len(self.dataset.classes)
+        return corrupted(labels_T, kind, video, self.config.corrupt, num_classes=num_classes)
+
+    def known_errors(self) -> list[PlantedError]:
+        """Label errors of the audit videos whose place is known: planted, listed, or annotated."""
+        path = self.config.dataset.truth
+        errors = list(read_errors(path)) if path else []
+        for video in self.dataset.in_split(Split.AUDIT):
+            timeline = self.features.timeline(video.id)
+            true_T = self.dataset.labels(video, timeline)
+            errors += self._planted_errors(video.id, true_T)
+            for known in self.dataset.known_segments(video):
+                inside = (timeline.times_T >= known.start_seconds) & (
+                    timeline.times_T < known.stop_seconds
+                )
+                errors += [
+                    PlantedError(video=video.id, kind=known.kind, span=span)
+                    for span in spans_where(inside)
+                ]
+        return errors
+
+    def _planted_errors(self, video: str, true_T: IntArray) -> list[PlantedError]:
+        corruption = self.corruption(video, true_T, Split.AUDIT)
+        if corruption is None:
+            return []
+
+        def true_label(span: Span) -> str | None:
+            if corruption.moves_frames:
+                return None
+            return self.dataset.classes[int(true_T[span.start])]
+
+        return [
+            PlantedError(video=video, kind=corruption.kind, span=span, true_label=true_label(span))
+            for span in corruption.spans
+        ]
+
+    def has_known_errors(self) -> bool:
+        """Whether there is anything that `evaluate` could compare with."""
+        if self.config.dataset.truth or self.planted.get(Split.AUDIT):
+            return True
+        return any(self.dataset.known_segments(v) for v in self.dataset.in_split(Split.AUDIT))
+
+    def seen_features(self, annotation: Annotation) -> str:
+        """Fingerprint of the features as an annotation orders them."""
+        own = self.features.fingerprint(annotation.video)
+        if annotation.order_T is None:
+            return own
+        return fingerprint(own, array_fingerprint(annotation.order_T))
+
+    def model_spec(self, scorer: str) -> ModelSpec:
         config = self.config.scorers[scorer]
         return ModelSpec(
             name=model_name(scorer, config),
             arguments=config.arguments,
-            num_features=num_features,
+            num_features=self.features.width(),
             num_classes=len(self.dataset.classes),
         )
 
@@ -88,22 +168,95 @@ class Run:
         return blind[0] if blind else None
 
 
+def orders_of(annotations: Sequence[Annotation]) -> dict[str, IntArray]:
+    """The videos whose frames planted errors moved, for FeatureReader."""
+    return {a.video: a.order_T for a in annotations if a.order_T is not None}
+
+
 def model_name(scorer: str, config: ScorerConfig) -> str:
     return config.model or scorer
 
 
 def open_run(config: RunConfig) -> Run:
     """Opens the dataset and stores of a config; writes nothing."""
-    dataset = open_dataset(config.dataset)
-    layout = RunLayout(Storage(config.root))
     for name, scorer in config.scorers.items():
         sees_context(model_name(name, scorer))  # refuses an unknown model before any work
-        if name in {"features.zarr", "scores.zarr", "ray"}:
+        if name in RunLayout.RESERVED:
             raise ConfigError(f"scorers: {name!r} is a name that the run root needs itself")
-    sources = {s.video.id: s for s in source_videos(dataset.videos, config)}
-    storage = Storage(config.features.store) if config.features.store else layout.features
-    encoder = encoder_fingerprint(config.features)
-    return Run(config, layout, dataset, sources, FeatureStore(storage, encoder))
+    dataset = open_dataset(config.dataset)
+    layout = RunLayout(Storage(config.root))
+    sources: dict[str, SourceVideo] = {}
+    features: FeatureSource
+    if uses_ready_features(dataset):
+        features = ready_features(dataset, config)
+    else:
+        sources = source_videos(dataset.videos, config)
+        features = FeatureStore(
+            Storage(config.features.store) if config.features.store else layout.features,
+            encoder_fingerprint(config.features),
+            {video: source.entry for video, source in sources.items()},
+            FEATURE_WIDTH,
+        )
+    return Run(config, layout, dataset, features, sources, planted_kinds(dataset, config))
+
+
+def uses_ready_features(dataset: Dataset) -> bool:
+    """Whether the user brought features; a mixture of features and pixels is refused."""
+    media = {video.media is Media.FEATURES for video in dataset.videos}
+    if len(media) > 1:
+        example = next(v.id for v in dataset.videos if v.media is not Media.FEATURES)
+        raise DataError(
+            f"some videos have ready features and others, such as {example!r}, do not; set "
+            "dataset.source, or give features of all"
+        )
+    return media == {True}
+
+
+def ready_features(dataset: Dataset, config: RunConfig) -> ReadyFeatures:
+    """The user's feature files, their orientation told by their labels."""
+    trim = config.dataset.length_mismatch == "trim"
+    entries = {}
+    for video in dataset.videos:
+        expected = dataset.read_track(video).num_frames(video.source_fps)
+        file = inspect(video.source, expected, trim=trim)
+        facts = feature_file_facts(video.source)
+        parts = fingerprint("ready", facts, file.frames_last, video.source_fps, config.dataset.fps)
+        entries[video.id] = ReadyEntry(file=file, fps=video.source_fps, fingerprint=parts)
+    widths = {entry.file.width: video for video, entry in entries.items()}
+    if len(widths) > 1:
+        names = ", ".join(f"{video!r} has {width}" for width, video in widths.items())
+        raise DataError(f"features must have one width, but {names}")
+    return ReadyFeatures(entries, config.dataset.fps)
+
+
+def feature_file_facts(source: str) -> dict[str, object]:
+    """What tells a changed feature file; of a Zarr array, which is a folder, its description."""
+    path, _, name = source.partition("#")
+    if path.endswith(".zarr"):
+        path = "/".join([path, *([name] if name else []), "zarr.json"])
+    return file_facts(path) | {"name": name}
+
+
+def planted_kinds(dataset: Dataset, config: RunConfig) -> dict[Split, dict[str, ErrorKind]]:
+    """Which videos get which planted error, for auditing and for training."""
+    audit = [video.id for video in dataset.in_split(Split.AUDIT)]
+    train = sorted({video for fold in dataset.folds for video in fold.train})
+    seed = config.corrupt.seed
+    return {
+        Split.AUDIT: chosen_kinds(audit, config.corrupt.audit, seed=seed),
+        Split.TRAIN: chosen_kinds(train, config.corrupt.train, seed=seed + 1),
+    }
+
+
+def class_weights_of(
+    run: Run, scorer: str, fold: int
+) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Loss weights (C,) of a fold's training, or ones where the run asks for none."""
+    infos = run.checkpoints(scorer, fold).infos()
+    if not infos:
+        raise NotReadyError(f"scorer {scorer!r} has no checkpoints yet; run `csl train`")
+    weights_C = np.array(infos[0].class_weights)
+    return weights_C if run.config.reduce.weighted else np.ones_like(weights_C)
 
 
 def write_run_file(run: Run) -> None:
@@ -113,7 +266,10 @@ def write_run_file(run: Run) -> None:
         "format_version": FORMAT_VERSION,
         "config": config_as_dict(run.config),
         "classes": list(run.dataset.classes),
-        "num_videos": {split: len(run.dataset.in_split(split)) for split in Split},
+        "num_videos": len(run.dataset.videos),
+        "num_scored": sum(len(fold.scored) for fold in run.dataset.folds),
+        "num_folds": len(run.dataset.folds),
+        "num_to_extract": len(run.sources),
         "versions": {"python": platform.python_version()} | {p: version(p) for p in packages},
     }
     root = run.layout.root

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from csl_dist.checkpoints import CheckpointStore
 from csl_dist.layout import RunLayout
-from csl_dist.records import Split
 from csl_dist.run import read_run_config
 from csl_dist.storage import Storage
 from csl_dist.trajectories import TrajectoryStore
@@ -23,22 +22,23 @@ def run_status(root: str) -> list[StageStatus]:
     """One line per stage, in order."""
     config = read_run_config(root)
     layout = RunLayout(Storage(root))
-    num_videos = layout.root.read_json(RunLayout.RUN)["num_videos"]
+    facts = layout.root.read_json(RunLayout.RUN)
     features = Storage(config.features.store) if config.features.store else layout.features
     extracted = {
         key.split("/records/videos/")[1].split("/")[0]
         for key in features.list_keys()
         if "/records/videos/" in key
     }
-    lines = [StageStatus(stage="extract", done=len(extracted), total=sum(num_videos.values()))]
-    num_scored = num_videos[Split.AUDIT] + num_videos[Split.VAL]
+    lines = [StageStatus(stage="extract", done=len(extracted), total=facts["num_to_extract"])]
+    num_epochs = config.train.epochs * facts["num_folds"]
     for scorer in config.scorers:
-        epochs = CheckpointStore(layout.checkpoints(scorer, 0)).published_epochs()
-        lines.append(
-            StageStatus(stage=f"train {scorer}", done=len(epochs), total=config.train.epochs)
+        done = sum(
+            len(CheckpointStore(layout.checkpoints(scorer, fold)).published_epochs())
+            for fold in range(facts["num_folds"])
         )
-        published = TrajectoryStore(layout.scorer(scorer)).published_fingerprints()
-        lines.append(StageStatus(stage=f"audit {scorer}", done=len(published), total=num_scored))
+        lines.append(StageStatus(stage=f"train {scorer}", done=done, total=num_epochs))
+        done = len(TrajectoryStore(layout.scorer(scorer)).published_fingerprints())
+        lines.append(StageStatus(stage=f"audit {scorer}", done=done, total=facts["num_scored"]))
     for name, key in (("flags", RunLayout.FLAGS), ("metrics", RunLayout.METRICS)):
         lines.append(StageStatus(stage=name, done=int(layout.root.exists(key)), total=1))
     return lines

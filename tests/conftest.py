@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from csl_dist.config import RunConfig, load_config
+from csl_dist.corrupt import Amount
 from csl_dist.datasets.demo import DemoSpec, write_demo
 from csl_dist.records import Split
 from csl_dist.storage import Storage
@@ -14,7 +15,7 @@ from csl_dist.storage import Storage
 SMALL_DEMO = DemoSpec(
     num_videos={Split.TRAIN: 6, Split.VAL: 2, Split.AUDIT: 4},
     phase_frames=(6, 10),
-    mislabel_frames=(4, 6),
+    mislabelled=Amount(rate=0.1, lengths=(4, 6)),
     size=32,
 )
 

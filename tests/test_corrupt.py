@@ -1,75 +1,168 @@
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from csl_dist.corrupt import disorder, mislabel
+from csl_dist.config import CorruptConfig
+from csl_dist.corrupt import (
+    KINDS,
+    Amount,
+    Corruption,
+    chosen_kinds,
+    corrupted,
+    disorder,
+    insert,
+    jitter,
+    mislabel,
+)
 from csl_dist.errors import DataError
 from csl_dist.evaluate import mask_of
+from csl_dist.records import ErrorKind, runs_of
 
 NUM_CLASSES = 5
+AMOUNT = Amount(rate=0.2, lengths=(2, 6))
 
 segment_lists = st.lists(
-    st.tuples(st.integers(0, NUM_CLASSES - 1), st.integers(1, 12)), min_size=2, max_size=8
+    st.tuples(st.integers(-1, NUM_CLASSES - 1), st.integers(1, 12)), min_size=1, max_size=9
 )
+seeds = st.integers(0, 2**32 - 1)
+all_kinds = pytest.mark.parametrize("corrupt", KINDS.values(), ids=KINDS.keys())
+Corrupt = Callable[..., Corruption]
 
 
 def labels_of(segments: list[tuple[int, int]]) -> np.ndarray:
     return np.repeat([s[0] for s in segments], [s[1] for s in segments])
 
 
-@given(segment_lists, st.integers(0, 2**32 - 1))
-def test_mislabel_changes_labels_exactly_inside_its_spans(
-    segments: list[tuple[int, int]], seed: int
-) -> None:
-    labels = labels_of(segments)
-    made = mislabel(labels, np.random.default_rng(seed), num_classes=NUM_CLASSES, lengths=(2, 6))
-    assert np.array_equal(made.labels_T != labels, mask_of(made.spans, len(labels)))
-    assert np.array_equal(made.order_T, np.arange(len(labels)))
-    assert made.labels_T.max() < NUM_CLASSES
+def make(corrupt: Corrupt, labels: np.ndarray, seed: int) -> Corruption | None:
+    """The corruption, or None where the video has no room for it."""
+    try:
+        rng = np.random.default_rng(seed)
+        return corrupt(labels, rng, num_classes=NUM_CLASSES, amount=AMOUNT)
+    except DataError:
+        return None
 
 
-@given(segment_lists, st.integers(0, 2**32 - 1))
-def test_disorder_swaps_frames_and_labels_together(
-    segments: list[tuple[int, int]], seed: int
+@all_kinds
+@given(segments=segment_lists, seed=seeds)
+def test_spans_are_exactly_where_labels_or_order_changed(
+    corrupt: Corrupt, segments: list[tuple[int, int]], seed: int
 ) -> None:
     labels = labels_of(segments)
-    if len(set(labels)) == 1:
-        with pytest.raises(DataError):
-            disorder(labels, np.random.default_rng(seed))
+    made = make(corrupt, labels, seed)
+    if made is None:
         return
-    made = disorder(labels, np.random.default_rng(seed))
-    mask = mask_of(made.spans, len(labels))
-    assert np.array_equal(made.order_T != np.arange(len(labels)), mask)
-    assert np.array_equal(made.labels_T, labels[made.order_T])
-    assert np.array_equal(np.sort(made.order_T), np.arange(len(labels)))
+    changed = (made.labels_T != labels) | (made.order_T != np.arange(len(labels)))
+    assert np.array_equal(changed, mask_of(made.spans, len(labels)))
+    assert sum(map(len, made.spans)) == changed.sum(), "spans do not overlap"
 
 
-@given(segment_lists, st.integers(0, 1000))
-def test_same_seed_gives_the_same_corruption(segments: list[tuple[int, int]], seed: int) -> None:
+@all_kinds
+@given(segments=segment_lists, seed=seeds)
+def test_frames_are_kept_and_unlabelled_ones_stay(
+    corrupt: Corrupt, segments: list[tuple[int, int]], seed: int
+) -> None:
     labels = labels_of(segments)
-    one, two = (
-        mislabel(labels, np.random.default_rng(seed), num_classes=NUM_CLASSES, lengths=(1, 9))
-        for _ in range(2)
-    )
-    assert np.array_equal(one.labels_T, two.labels_T)
-    assert one.spans == two.spans
-
-
-def test_unlabelled_segments_are_left_alone() -> None:
-    labels = np.array([-1] * 5 + [2] * 5 + [-1] * 5)
-    made = mislabel(labels, np.random.default_rng(0), num_classes=3, lengths=(3, 3))
+    made = make(corrupt, labels, seed)
+    if made is None:
+        return
+    assert np.array_equal(np.sort(made.order_T), np.arange(len(labels)))
     assert np.array_equal(made.labels_T == -1, labels == -1)
-    with pytest.raises(DataError, match="no two neighbouring labelled segments"):
-        disorder(labels, np.random.default_rng(0))
+    assert made.labels_T.max() < NUM_CLASSES
+    if not made.moves_frames:
+        assert np.array_equal(made.order_T, np.arange(len(labels)))
 
 
-def test_more_spans_than_segments_is_refused() -> None:
-    with pytest.raises(DataError, match="3 spans to mislabel, but only 2 segments"):
-        mislabel(
-            np.array([0, 0, 1]),
-            np.random.default_rng(0),
-            num_classes=2,
-            num_spans=3,
-            lengths=(1, 1),
-        )
+@all_kinds
+@given(segments=segment_lists, seed=st.integers(0, 1000))
+def test_same_seed_gives_the_same_corruption(
+    corrupt: Corrupt, segments: list[tuple[int, int]], seed: int
+) -> None:
+    labels = labels_of(segments)
+    before = labels.copy()
+    one, two = make(corrupt, labels, seed), make(corrupt, labels, seed)
+    assert np.array_equal(labels, before), "the input is not written to"
+    if one is not None and two is not None:
+        assert one.labels_T.tobytes() == two.labels_T.tobytes()
+        assert one.order_T.tobytes() == two.order_T.tobytes()
+        assert one.spans == two.spans
+
+
+@given(segments=segment_lists, seed=seeds)
+def test_disorder_keeps_every_pair_of_frame_and_label(
+    segments: list[tuple[int, int]], seed: int
+) -> None:
+    labels = labels_of(segments)
+    made = make(disorder, labels, seed)
+    if made is not None:
+        assert np.array_equal(made.labels_T, labels[made.order_T])
+
+
+@given(segments=segment_lists, seed=seeds)
+def test_mislabelled_span_lies_in_one_segment(segments: list[tuple[int, int]], seed: int) -> None:
+    labels = labels_of(segments)
+    made = make(mislabel, labels, seed)
+    if made is not None:
+        for span in made.spans:
+            assert len(set(labels[span.start : span.stop])) == 1
+
+
+def test_mislabel_covers_about_the_rate() -> None:
+    labels = np.repeat(np.arange(5), 400)
+    amount = Amount(rate=0.3, lengths=(10, 40))
+    made = mislabel(labels, np.random.default_rng(0), num_classes=5, amount=amount)
+    assert 0.3 <= mask_of(made.spans, 2000).mean() < 0.33
+
+
+def test_insert_takes_a_class_that_the_video_does_not_have() -> None:
+    labels = np.array([0] * 20 + [1] * 20)
+    made = insert(labels, np.random.default_rng(0), num_classes=4, amount=AMOUNT)
+    assert set(made.labels_T[made.labels_T != labels]) <= {2, 3}
+    assert made.labels_T[0] == 0
+    assert made.labels_T[19] == 0, "a step stands inside another, not at its edge"
+
+
+def test_jitter_keeps_the_order_of_segments() -> None:
+    labels = np.repeat([0, 1, 2, 3], 20)
+    made = jitter(labels, np.random.default_rng(3), num_classes=4, amount=AMOUNT)
+    assert [made.labels_T[run.start] for run in runs_of(made.labels_T)] == [0, 1, 2, 3]
+    assert made.spans
+
+
+@all_kinds
+def test_video_without_room_is_refused(corrupt: Corrupt) -> None:
+    if corrupt is jitter:
+        return  # no boundary, nothing to move
+    with pytest.raises(DataError):
+        corrupt(np.full(9, -1), np.random.default_rng(0), num_classes=3, amount=AMOUNT)
+
+
+def test_kinds_are_spread_over_disjoint_shares() -> None:
+    videos = [f"v{i}" for i in range(20)]
+    chosen = chosen_kinds(videos, {"mislabel": 0.5, "disorder": 0.25}, seed=0)
+    kinds = list(chosen.values())
+    assert (kinds.count(ErrorKind.MISLABEL), kinds.count(ErrorKind.DISORDER)) == (10, 5)
+    assert chosen == chosen_kinds(videos[::-1], {"mislabel": 0.5, "disorder": 0.25}, seed=0)
+    assert chosen != chosen_kinds(videos, {"mislabel": 0.5, "disorder": 0.25}, seed=1)
+    with pytest.raises(DataError, match="add up to 1.2"):
+        chosen_kinds(videos, {"mislabel": 0.6, "disorder": 0.6}, seed=0)
+
+
+def test_corruption_of_a_video_depends_on_its_id_and_seed_alone() -> None:
+    labels = np.repeat(np.arange(4), 50)
+    config = CorruptConfig(seed=3, lengths=(3, 9))
+
+    def made(video: str, config: CorruptConfig) -> bytes:
+        kind = ErrorKind.MISLABEL
+        return corrupted(labels, kind, video, config, num_classes=4).labels_T.tobytes()
+
+    assert made("a", config) == made("a", config)
+    assert made("a", config) != made("b", config)
+    assert made("a", config) != made("a", CorruptConfig(seed=4, lengths=(3, 9)))
+
+
+def test_video_that_can_not_be_corrupted_is_named() -> None:
+    with pytest.raises(DataError, match="no disorder can be planted in video 'v'"):
+        corrupted(np.zeros(9, int), ErrorKind.DISORDER, "v", CorruptConfig(), num_classes=2)

@@ -8,14 +8,16 @@ from csl_dist.config import DatasetConfig
 from csl_dist.datasets import open_dataset, read_errors
 from csl_dist.datasets.demo import PHASES, write_demo
 from csl_dist.records import ErrorKind, Split, runs_of
-from csl_dist.video import decode, frame_times
+from csl_dist.timeline import sampled
+from csl_dist.video import VideoFile
 
 
 def digest(folder: Path) -> dict[str, str]:
     """Hash of every label file's bytes and every video's decoded pixels."""
     digests = {p.name: p.read_text() for p in (folder / "labels").iterdir()}
     for path in (folder / "videos").iterdir():
-        pixels = np.stack(list(decode(str(path), frame_times(str(path)))))
+        video = VideoFile(str(path))
+        pixels = np.stack(list(video.decode(video.times())))
         digests[path.name] = hashlib.sha256(pixels.tobytes()).hexdigest()
     return digests
 
@@ -38,9 +40,9 @@ def test_demo_has_a_frame_for_every_label(small_dataset: Path) -> None:
     assert dataset.classes == PHASES
     assert {s: len(dataset.in_split(s)) for s in Split} == SMALL_DEMO.num_videos
     for video in dataset.videos:
-        times = frame_times(video.source)
-        assert len(dataset.read_track(video).ids_N) == len(times)
-        assert len(dataset.labels(video, times)) == len(times)
+        timeline, _ = sampled(VideoFile(video.source).times(), None)
+        assert len(dataset.read_track(video).ids_N) == len(timeline.times_T)
+        assert len(dataset.labels(video, timeline)) == len(timeline.times_T)
 
 
 def test_demo_plants_mislabels_in_one_half_and_swaps_in_the_other(small_dataset: Path) -> None:

@@ -10,9 +10,9 @@ PACKAGE = Path(__file__).parents[1] / "csl_dist"
 LAYERS = (
     ("errors", "records"),
     ("config", "storage", "layout", "ledger", "arrays"),
-    ("corrupt", "datasets", "video", "encoder", "models", "features", "checkpoints"),
-    ("trajectories", "scores", "batches"),
-    ("extract", "train", "score", "reduce", "flag", "evaluate", "check"),
+    ("timeline", "video", "frames", "feature_files", "corrupt", "datasets", "encoder", "models"),
+    ("features", "checkpoints", "trajectories", "scores", "batches"),
+    ("extract", "train", "score", "reduce", "flag", "evaluate", "check", "init"),
     ("run",),
     ("findings", "status"),
     ("report", "tables"),

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from csl_dist.config import DatasetConfig
-from csl_dist.datasets import LabelTrack, open_dataset, read_errors
+from csl_dist.datasets import open_dataset, read_errors
+from csl_dist.datasets.tracks import EntryTrack
 from csl_dist.errors import DataError
+from csl_dist.timeline import sampled
 
 HEADER = "id,source,labels,split,fps\n"
 
@@ -29,13 +31,13 @@ def test_manifest_reads_labels_with_crlf_bom_and_unlabelled_lines(tmp_path: Path
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
-        ("id,source\nv,v.mp4\n", "column labels, split, fps is missing"),
+        ("id,source\nv,v.mp4\n", "column labels, fps is missing"),
         (HEADER, "lists no videos"),
         (HEADER + "v,v.mp4,v.txt,test,2\n", r"manifest.csv:2: split is 'test', expected train"),
         (HEADER + "v,v.mp4,v.txt,train,fast\n", r"manifest.csv:2: fps is 'fast'"),
         (
             HEADER + "v,a,v.txt,train,2\nv,b,v.txt,val,2\n",
-            r"manifest.csv:3: video 'v' is in line 2",
+            r"video 'v' is listed in the splits train and val",
         ),
     ],
 )
@@ -54,12 +56,13 @@ def test_unknown_class_names_file_and_line(tmp_path: Path) -> None:
 def test_labels_that_do_not_fit_the_frames_are_refused(tmp_path: Path) -> None:
     config = write(tmp_path, HEADER + "v,v.mp4,v.txt,train,2\n", v="a\n" * 20)
     dataset = open_dataset(config)
-    with pytest.raises(DataError, match="video 'v': 20 labels .* but 12 frames at 2 fps"):
-        dataset.labels(dataset.videos[0], np.arange(12) / 2)
+    timeline, _ = sampled(np.arange(12) / 2, None)
+    with pytest.raises(DataError, match="video 'v': 20 labels but 12 frames at 2 fps"):
+        dataset.labels(dataset.videos[0], timeline)
 
 
 def test_track_is_sampled_at_the_nearest_entry() -> None:
-    track = LabelTrack(np.arange(10), fps=25)
+    track = EntryTrack(np.arange(10), fps=25)
     assert track.at(np.array([0.0, 0.04, 0.081, 0.359])).tolist() == [0, 1, 2, 9]
 
 

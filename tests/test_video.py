@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from csl_dist.errors import DataError
-from csl_dist.video import decode, frame_times, sampled_times, source_facts
+from csl_dist.timeline import sampled
+from csl_dist.video import VideoFile, file_facts
 
 
 @pytest.fixture
@@ -24,41 +25,47 @@ def clip(tmp_path: Path) -> Path:
 
 
 def shown_frames(path: Path, times: np.ndarray) -> list[int]:
-    return [round(float(frame.mean())) for frame in decode(str(path), times)]
+    return [round(float(frame.mean())) for frame in VideoFile(str(path)).decode(times)]
 
 
 def test_frame_times_are_those_of_the_frame_rate(clip: Path) -> None:
-    assert np.allclose(frame_times(str(clip)), np.arange(250) / 25, atol=1e-6)
+    assert np.allclose(VideoFile(str(clip)).times(), np.arange(250) / 25, atol=1e-6)
 
 
 def test_decode_of_all_times_shows_every_frame_once(clip: Path) -> None:
-    shown = shown_frames(clip, frame_times(str(clip)))
+    shown = shown_frames(clip, VideoFile(str(clip)).times())
     assert len(shown) == 250
     assert np.abs(np.array(shown) - np.arange(250)).max() <= 2
 
 
 @pytest.mark.parametrize("start", [0, 29, 30, 31, 200])
 def test_decode_of_a_chunk_starts_at_its_first_frame(clip: Path, start: int) -> None:
-    shown = shown_frames(clip, frame_times(str(clip))[start : start + 40])
+    shown = shown_frames(clip, VideoFile(str(clip)).times()[start : start + 40])
     assert np.abs(np.array(shown) - np.arange(start, start + 40)).max() <= 2
 
 
 def test_sampled_times_are_the_nearest_frames(clip: Path) -> None:
-    times = frame_times(str(clip))
-    assert np.allclose(sampled_times(times, 5), np.arange(0, 250, 5) / 25, atol=1e-6)
-    assert sampled_times(times, None) is times
-    assert len(sampled_times(times, 100)) == 250, "no frame is taken twice"
-    at_ten = sampled_times(times, 10)
+    times = VideoFile(str(clip)).times()
+    timeline, index = sampled(times, 5)
+    assert np.allclose(timeline.times_T, np.arange(0, 250, 5) / 25, atol=1e-6)
+    assert index.tolist() == list(range(0, 250, 5))
+    assert timeline.duration == pytest.approx(10)
+    assert timeline.source_fps == pytest.approx(25)
+    assert len(sampled(times, None)[1]) == 250
+    assert len(sampled(times, 100)[1]) == 250, "no frame is taken twice"
+    at_ten = sampled(times, 10)[0].times_T
     assert np.abs(at_ten - np.arange(len(at_ten)) / 10).max() <= 0.021
 
 
-def test_sampled_times_of_a_single_frame() -> None:
-    assert sampled_times(np.array([0.0]), 5).tolist() == [0.0]
+def test_single_frame_is_a_timeline() -> None:
+    timeline, index = sampled(np.array([0.0]), 5)
+    assert index.tolist() == [0]
+    assert timeline.duration == pytest.approx(0.2)
 
 
 def test_time_without_a_frame_is_an_error_with_the_time(clip: Path) -> None:
     with pytest.raises(DataError, match=r"clip\.mp4: the frame at 20\.00 s can't be decoded"):
-        list(decode(str(clip), np.array([9.96, 20.0])))
+        list(VideoFile(str(clip)).decode(np.array([9.96, 20.0])))
 
 
 @pytest.mark.parametrize("content", [b"", b"not a video at all"])
@@ -66,11 +73,11 @@ def test_file_that_is_no_video_is_refused(tmp_path: Path, content: bytes) -> Non
     path = tmp_path / "bad.mp4"
     path.write_bytes(content)
     with pytest.raises(DataError, match=r"can't open the video .*bad\.mp4"):
-        frame_times(str(path))
+        VideoFile(str(path)).times()
 
 
-def test_source_facts_tell_a_replaced_file(clip: Path) -> None:
-    before = source_facts(str(clip))
-    assert source_facts(str(clip)) == before
+def test_file_facts_tell_a_replaced_file(clip: Path) -> None:
+    before = file_facts(str(clip))
+    assert file_facts(str(clip)) == before
     clip.write_bytes(clip.read_bytes()[:-1])
-    assert source_facts(str(clip)) != before
+    assert file_facts(str(clip)) != before

@@ -1,14 +1,51 @@
-"""Datasets on disk, one module per layout."""
+"""Datasets on disk, one module per layout.
+
+A layout is a function from the config to a Dataset. It reads the list of videos and collects what
+is wrong with it; label files are read later, one by one.
+"""
+
+from typing import Protocol
 
 from csl_dist.config import DatasetConfig
-from csl_dist.datasets.dataset import Dataset, LabelTrack, read_errors
+from csl_dist.datasets.activitynet import open_activitynet
+from csl_dist.datasets.cholec80 import open_cholec80
+from csl_dist.datasets.dataset import Dataset, Fold, KnownSegment, read_errors
+from csl_dist.datasets.egoper import open_egoper
 from csl_dist.datasets.manifest import open_manifest
+from csl_dist.datasets.mstcn import open_mstcn
+from csl_dist.datasets.splits import with_splits
+from csl_dist.errors import DataError
 
-__all__ = ["Dataset", "LabelTrack", "open_dataset", "read_errors"]
+__all__ = ["Dataset", "Fold", "KnownSegment", "open_dataset", "read_dataset", "read_errors"]
 
-_OPENERS = {"manifest": open_manifest}
+
+class Layout(Protocol):
+    """What every layout's module offers."""
+
+    def __call__(self, config: DatasetConfig) -> Dataset: ...
+
+
+LAYOUTS: dict[str, Layout] = {
+    "manifest": open_manifest,
+    "cholec80": open_cholec80,
+    "egoper": open_egoper,
+    "mstcn": open_mstcn,
+    "activitynet": open_activitynet,
+}
+
+
+def read_dataset(config: DatasetConfig) -> Dataset:
+    """The dataset that a config names, with the problems in its list of videos."""
+    return with_splits(LAYOUTS[config.layout](config), config)
 
 
 def open_dataset(config: DatasetConfig) -> Dataset:
-    """The dataset that a config names, by its layout."""
-    return _OPENERS[config.layout](config)
+    """The same, refused where the list of videos has problems."""
+    dataset = read_dataset(config)
+    if dataset.problems:
+        more = len(dataset.problems) - 1
+        rest = f" (and {more} more problems; `csl check` lists them)" if more else ""
+        raise DataError(dataset.problems[0] + rest)
+    if not dataset.videos:
+        raise DataError(f"{config.path} holds no videos")
+    return dataset

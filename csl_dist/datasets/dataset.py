@@ -5,23 +5,31 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
+from csl_dist.datasets.tracks import LabelTrack
 from csl_dist.errors import DataError
-from csl_dist.records import ErrorKind, FloatArray, IntArray, PlantedError, Span, Split, Video
+from csl_dist.records import ErrorKind, IntArray, PlantedError, Span, Split, Timeline, Video
 
 
-@dataclass(frozen=True, slots=True)
-class LabelTrack:
-    """Class ids of a video at a fixed rate; UNLABELLED where there is no label."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fold:
+    """One model's share of the work: what it trains on, and what it scores."""
 
-    ids_N: IntArray
-    fps: float
+    index: int
+    train: tuple[str, ...]
+    scored: tuple[str, ...]
 
-    def at(self, times_T: FloatArray) -> IntArray:
-        """Class ids of frames at given seconds; a time after the last entry is out of range."""
-        index_T = np.floor(times_T * self.fps + 0.5).astype(np.int64)
-        return self.ids_N[index_T]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownSegment:
+    """A segment that the dataset itself says is wrong, in seconds."""
+
+    kind: ErrorKind
+    start_seconds: float
+    stop_seconds: float
+
+
+def no_known_segments(video: Video) -> list[KnownSegment]:
+    return []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,24 +39,25 @@ class Dataset:
     classes: tuple[str, ...]
     videos: tuple[Video, ...]
     read_track: Callable[[Video], LabelTrack]
+    problems: tuple[str, ...] = ()
+    """What is wrong with the list of videos; `csl check` prints it, everything else refuses it."""
+    folds: tuple[Fold, ...] = ()
+    length_mismatch: str = "error"
+    known_segments: Callable[[Video], list[KnownSegment]] = no_known_segments
 
     def in_split(self, *splits: Split) -> list[Video]:
         return [video for video in self.videos if video.split in splits]
 
-    def labels(self, video: Video, times_T: FloatArray) -> IntArray:
-        """Class ids (T,) of a video's frames at the given seconds."""
+    def labels(self, video: Video, timeline: Timeline) -> IntArray:
+        """Class ids (T,) of a video's frames; counts that differ are refused unless trimmed."""
         track = self.read_track(video)
-        num_needed = int(np.floor(times_T[-1] * track.fps + 0.5)) + 1
-        num_labels = len(track.ids_N)
-        # The last frame may lie half a label entry beyond the last one; more is a mismatch.
-        if abs(num_needed - num_labels) > max(1.0, track.fps * (times_T[-1] / len(times_T))):
+        misfit = track.misfit(timeline)
+        if misfit is not None and self.length_mismatch == "error":
             raise DataError(
-                f"video {video.id!r}: {num_labels:,} labels ({video.labels}) but {num_needed:,} "
-                f"frames at {track.fps:g} fps ({video.source}); correct the file or `fps`"
+                f"video {video.id!r}: {misfit} ({video.labels}, {video.source}); correct the "
+                "file, or set dataset.length_mismatch: trim"
             )
-        if num_needed > num_labels:
-            return LabelTrack(np.append(track.ids_N, track.ids_N[-1]), track.fps).at(times_T)
-        return track.at(times_T)
+        return track.at(timeline.times_T)
 
 
 def read_errors(path: str) -> list[PlantedError]:
@@ -68,6 +77,6 @@ def read_errors(path: str) -> list[PlantedError]:
         raise DataError(f"can't read the known errors {path}: {error.strerror}") from error
     except (KeyError, ValueError) as error:
         raise DataError(
-            f"{path}: expected columns video, kind (mislabel or disorder), start, stop, "
+            f"{path}: expected columns video, kind ({', '.join(ErrorKind)}), start, stop, "
             f"true_label; got {error}"
         ) from error

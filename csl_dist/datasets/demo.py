@@ -14,7 +14,7 @@ import av
 import numpy as np
 import numpy.typing as npt
 
-from csl_dist.corrupt import Corruption, disorder, mislabel
+from csl_dist.corrupt import Amount, Corruption, disorder, mislabel
 from csl_dist.records import ErrorKind, IntArray, PlantedError, Split
 
 PHASES = ("setup", "access", "explore", "isolate", "remove", "rinse", "close")
@@ -38,10 +38,8 @@ class DemoSpec:
     """Half of the audit videos get mislabelled spans, the other half swapped phases."""
     phase_frames: tuple[int, int] = (12, 40)
     """Inclusive bounds of a phase's length."""
-    mislabel_frames: tuple[int, int] = (10, 25)
-    """Inclusive bounds of a mislabelled span's length."""
-    mislabel_spans: int = 2
-    """Mislabelled spans in a video."""
+    mislabelled: Amount = field(default_factory=lambda: Amount(rate=0.15, lengths=(15, 40)))
+    """Of an audit video's frames."""
     shared_share: float = 0.5
     """Share of frames that look alike in every phase."""
     size: int = 64
@@ -100,13 +98,7 @@ def _make_video(
         return frames, true_T, []
     corruption: Corruption
     if index < spec.num_videos[Split.AUDIT] // 2:
-        corruption = mislabel(
-            true_T,
-            rng,
-            num_classes=len(PHASES),
-            num_spans=spec.mislabel_spans,
-            lengths=spec.mislabel_frames,
-        )
+        corruption = mislabel(true_T, rng, num_classes=len(PHASES), amount=spec.mislabelled)
     else:
         corruption = disorder(true_T, rng)
     errors = [

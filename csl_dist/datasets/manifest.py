@@ -1,21 +1,25 @@
 """The `manifest` layout: a CSV that lists videos and their label files.
 
-Columns: id, source (video file), labels (a text file with one class name per entry), split (train,
-val or audit), fps (label entries per second), and optionally group. Paths are relative to the CSV.
-Classes are the lines of `classes.txt` beside it, or else all names in the label files, sorted.
+Columns: id, source (video file, frame folder, or feature file), labels (a text file with one class
+name per entry, an empty line being unlabelled), split (train, val or audit; may be left out with
+folds), fps (label entries per second), and optionally source_fps (of frame folders and features;
+else fps) and group. Paths are relative to the CSV. Classes are the lines of `classes.txt` beside
+it, or else all names in the label files, sorted.
 """
 
 import csv
+from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from csl_dist.config import DatasetConfig
-from csl_dist.datasets.dataset import Dataset, LabelTrack
+from csl_dist.datasets.dataset import Dataset
+from csl_dist.datasets.sources import media_of
+from csl_dist.datasets.text import class_ids, read_lines
+from csl_dist.datasets.tracks import EntryTrack
 from csl_dist.errors import DataError
-from csl_dist.records import UNLABELLED, Split, Video
+from csl_dist.records import Media, Split, Video
 
-COLUMNS = ("id", "source", "labels", "split", "fps")
+COLUMNS = ("id", "source", "labels", "fps")
 
 
 def open_manifest(config: DatasetConfig) -> Dataset:
@@ -23,78 +27,98 @@ def open_manifest(config: DatasetConfig) -> Dataset:
     path = Path(config.path)
     if path.is_dir():
         path = path / "manifest.csv"
-    videos = tuple(_read_videos(path))
-    classes = _read_classes(path.parent / "classes.txt", videos)
-    return Dataset(classes=classes, videos=videos, read_track=_TrackReader(classes))
-
-
-class _TrackReader:
-    """Reads label files by the dataset's class names."""
-
-    def __init__(self, classes: tuple[str, ...]):
-        self._ids = {name: i for i, name in enumerate(classes)} | {"": UNLABELLED}
-
-    def __call__(self, video: Video) -> LabelTrack:
-        names = _read_lines(video.labels)
+    videos: list[Video] = []
+    rates: dict[str, float] = {}
+    problems: list[str] = []
+    for line, row in _read_rows(path):
         try:
-            ids = [self._ids[name] for name in names]
-        except KeyError as error:
-            line = names.index(error.args[0]) + 1
-            raise DataError(
-                f"{video.labels}:{line}: unknown class {error.args[0]!r}; "
-                f"the classes are {', '.join(n for n in self._ids if n)}"
-            ) from None
-        return LabelTrack(np.array(ids, dtype=np.int64), video.fps)
+            video, rate = _read_row(row, f"{path}:{line}", path.parent, config)
+        except DataError as error:
+            problems.append(str(error))
+            continue
+        videos.append(video)
+        rates[video.id] = rate
+    classes = _read_classes(path.parent / "classes.txt", videos)
+    return Dataset(
+        classes=classes,
+        videos=tuple(videos),
+        read_track=ManifestTracks(classes, rates),
+        problems=tuple(problems),
+    )
 
 
-def _read_videos(path: Path) -> list[Video]:
+@dataclass(frozen=True, slots=True)
+class ManifestTracks:
+    """Reads label files of one class name per line."""
+
+    classes: tuple[str, ...]
+    rates: dict[str, float]
+    """Label entries per second, by video."""
+
+    def __call__(self, video: Video) -> EntryTrack:
+        names = read_lines(video.labels)
+        if not names:
+            raise DataError(f"{video.labels} holds no labels")
+        return EntryTrack(class_ids(names, self.classes, video.labels), self.rates[video.id])
+
+
+def _read_rows(path: Path) -> list[tuple[int, dict[str, str]]]:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file)
             missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
             if missing:
                 raise DataError(f"{path}: column {', '.join(missing)} is missing")
-            rows = list(reader)
+            rows = [(reader.line_num, row) for row in reader]
     except OSError as error:
         raise DataError(f"can't read the manifest {path}: {error.strerror}") from error
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is not a CSV file in UTF-8: {error}") from error
     if not rows:
         raise DataError(f"{path} lists no videos")
-    videos = [_read_row(row, f"{path}:{i}", path.parent) for i, row in enumerate(rows, start=2)]
-    seen: dict[str, int] = {}
-    for line, video in enumerate(videos, start=2):
-        if video.id in seen:
-            raise DataError(f"{path}:{line}: video {video.id!r} is in line {seen[video.id]} too")
-        seen[video.id] = line
-    return videos
+    return rows
 
 
-def _read_row(row: dict[str, str], where: str, folder: Path) -> Video:
-    if row["split"] not in list(Split):
-        raise DataError(f"{where}: split is {row['split']!r}, expected {', '.join(Split)}")
-    try:
-        fps = float(row["fps"])
-    except ValueError:
-        raise DataError(f"{where}: fps is {row['fps']!r}, expected a number") from None
-    return Video(
+def _read_row(
+    row: dict[str, str], where: str, folder: Path, config: DatasetConfig
+) -> tuple[Video, float]:
+    row = {name: (value or "").strip() for name, value in row.items() if name is not None}
+    for name in ("id", "source", "labels"):
+        if not row[name]:
+            raise DataError(f"{where}: {name} is empty")
+    split = row.get("split") or Split.AUDIT
+    if split not in list(Split):
+        raise DataError(f"{where}: split is {split!r}, expected {', '.join(Split)}")
+    fps = _rate(row["fps"], "fps", where)
+    media = media_of(row["source"])
+    source_fps = _rate(row["source_fps"], "source_fps", where) if row.get("source_fps") else fps
+    video = Video(
         id=row["id"],
-        split=Split(row["split"]),
+        split=Split(split),
         source=str(folder / row["source"]),
         labels=str(folder / row["labels"]),
-        fps=fps,
+        media=media,
+        source_fps=0.0 if media is Media.VIDEO else source_fps,
         group=row.get("group") or None,
     )
+    return video, fps
 
 
-def _read_classes(path: Path, videos: tuple[Video, ...]) -> tuple[str, ...]:
-    if path.exists():
-        return tuple(line for line in _read_lines(str(path)) if line)
-    names = {name for video in videos for name in _read_lines(video.labels)}
-    return tuple(sorted(names - {""}))
-
-
-def _read_lines(path: str) -> list[str]:
+def _rate(text: str, name: str, where: str) -> float:
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise DataError(f"can't read the labels {path}: {error.strerror}") from error
-    return [line.strip() for line in text.splitlines()]
+        rate = float(text)
+    except ValueError:
+        rate = 0.0
+    if not 0 < rate < float("inf"):
+        raise DataError(f"{where}: {name} is {text!r}, expected a number above 0")
+    return rate
+
+
+def _read_classes(path: Path, videos: list[Video]) -> tuple[str, ...]:
+    if path.exists():
+        return tuple(line for line in read_lines(path) if line)
+    names: set[str] = set()
+    for video in videos:
+        if Path(video.labels).exists():
+            names.update(read_lines(video.labels))
+    return tuple(sorted(names - {""}))

@@ -12,14 +12,14 @@ import ray.data
 import torch
 
 from csl_dist.config import FeaturesConfig
-from csl_dist.encoder import FEATURE_WIDTH, Encoder, fit_frame
+from csl_dist.encoder import Encoder, fit_frame
 from csl_dist.errors import CslError
 from csl_dist.extract import ChunkTask, SourceVideo, chunk_spans
 from csl_dist.features import FeatureStore
 from csl_dist.remote.progress import progress_bar
-from csl_dist.remote.session import Resources, connect, user_error
+from csl_dist.remote.session import Resources, connect, get_all, user_error
 from csl_dist.remote.stage import Stage
-from csl_dist.video import decode, frame_times, sampled_times
+from csl_dist.timeline import sampled
 
 DECODE_SHARE = 0.1
 """CPU share that one decoder asks for: decoding is light beside encoding on CPUs."""
@@ -28,25 +28,27 @@ DECODE_SHARE = 0.1
 def extract(stage: Stage) -> None:
     """Extracts every video that the store does not have."""
     run = stage.run
-    finished = run.features.finished()
-    missing = [s for s in run.sources.values() if not run.features.has(s.entry, finished)]
-    done = len(run.sources) - len(missing)
+    store = run.features
+    if not isinstance(store, FeatureStore):
+        stage.say(f"features: ready-made, {store.width()} wide; nothing to extract")
+        return
+    missing = [run.sources[video] for video in store.missing()]
     if not missing:
-        stage.say(f"features: all {done} videos are in the store")
+        stage.say(f"features: all {len(run.sources)} videos are in the store")
         return
     resources = connect(verbose=stage.verbose)
-    plans = ray.get(
+    plans = get_all(
         [
-            _plan_video.remote(source, run.features, run.config.features, run.config.dataset.fps)
+            _plan_video.remote(source, store, run.config.features, run.config.dataset.fps)
             for source in missing
         ]
     )
     tasks = [task for _, plan in plans for task in plan]
     with progress_bar(stage.console, "extract: chunks", total=len(tasks)) as bar:
-        for _ in _encoded(tasks, run.features, run.config.features, resources):
+        for _ in _encoded(tasks, store, run.config.features, resources):
             bar.advance()
     for source, (num_frames, _) in zip(missing, plans, strict=True):
-        run.features.finish(source.entry, num_frames=num_frames, source=source.facts)
+        store.finish(source.entry, num_frames=num_frames, source=source.facts)
 
 
 @ray.remote
@@ -54,21 +56,16 @@ def _plan_video(
     source: SourceVideo, store: FeatureStore, config: FeaturesConfig, fps: float | None
 ) -> tuple[int, list[ChunkTask]]:
     """The number of a video's sampled frames, and its chunks that are not written yet."""
-    times_T = sampled_times(frame_times(source.video.source), fps)
+    timeline, _ = sampled(source.pixels.times(), fps)
+    times_T = timeline.times_T
     spans = chunk_spans(len(times_T), config.chunk_frames)
     missing = store.missing_chunks(source.entry, spans)
     if missing == spans:
-        store.create(
-            source.entry,
-            times_T,
-            width=FEATURE_WIDTH,
-            chunk_frames=config.chunk_frames,
-            dtype=config.dtype,
-        )
+        store.create(source.entry, timeline, chunk_frames=config.chunk_frames, dtype=config.dtype)
     return len(times_T), [
         ChunkTask(
             entry=source.entry,
-            source=source.video.source,
+            pixels=source.pixels,
             span=span,
             times_T=times_T[span.start : span.stop],
         )
@@ -118,7 +115,7 @@ class _Decode:
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         task = self._tasks[row["index"]]
-        frames = [fit_frame(frame, self._size) for frame in decode(task.source, task.times_T)]
+        frames = [fit_frame(frame, self._size) for frame in task.pixels.decode(task.times_T)]
         return {"index": row["index"], "pixels": np.stack(frames)}
 
 

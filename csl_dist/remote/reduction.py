@@ -1,19 +1,15 @@
 """Reduction on Ray: the scores of every held-out video, in parallel over videos."""
 
-from typing import Any
-
-import numpy as np
 import ray
 
-from csl_dist.checkpoints import require_checkpoints
 from csl_dist.ledger import Unit
 from csl_dist.records import Annotation, FloatArray, array_fingerprint, fingerprint
 from csl_dist.reduce import video_scores
 from csl_dist.remote.progress import progress_bar
-from csl_dist.remote.scoring import get_all
-from csl_dist.remote.session import connect
+from csl_dist.remote.scoring import scored_annotations
+from csl_dist.remote.session import connect, get_all
 from csl_dist.remote.stage import Stage
-from csl_dist.run import SCORED_SPLITS
+from csl_dist.run import Run, class_weights_of
 from csl_dist.scores import ScoreStore
 from csl_dist.trajectories import TrajectoryStore
 
@@ -23,16 +19,19 @@ VIDEOS_PER_TASK = 16
 def reduce(stage: Stage) -> None:
     """Computes CSL and its companions under the run's labels."""
     run = stage.run
-    annotations = run.annotations(run.dataset.in_split(*SCORED_SPLITS))
+    annotations = scored_annotations(run)
+    fold_of = {video: fold.index for fold in run.dataset.folds for video in fold.scored}
     done = run.scores.done()
     jobs: list[tuple[TrajectoryStore, str, FloatArray, list[tuple[Annotation, Unit]]]] = []
     for scorer in run.config.scorers:
-        weights_C = scorer_weights(stage, scorer)
         store = run.trajectories(scorer)
-        work = [(a, _unit(stage, store, scorer, a, weights_C)) for a in annotations]
-        work = [(a, unit) for a, unit in work if unit not in done]
-        for start in range(0, len(work), VIDEOS_PER_TASK):
-            jobs.append((store, scorer, weights_C, work[start : start + VIDEOS_PER_TASK]))
+        for fold in run.dataset.folds:
+            weights_C = class_weights_of(run, scorer, fold.index)
+            own = [a for a in annotations if fold_of[a.video] == fold.index]
+            work = [(a, _unit(run, store, scorer, a, weights_C)) for a in own]
+            work = [(a, unit) for a, unit in work if unit not in done]
+            for start in range(0, len(work), VIDEOS_PER_TASK):
+                jobs.append((store, scorer, weights_C, work[start : start + VIDEOS_PER_TASK]))
     total = len(annotations) * len(run.config.scorers)
     if not jobs:
         stage.say(f"scores: all {total} videos are reduced")
@@ -52,22 +51,14 @@ def reduce(stage: Stage) -> None:
             bar.advance(sum(futures.pop(future) for future in ready))
 
 
-def scorer_weights(stage: Stage, scorer: str) -> FloatArray:
-    """Loss weights (C,) of a scorer's classes, as its training used them."""
-    checkpoints = stage.run.checkpoints(scorer).infos()
-    require_checkpoints(checkpoints, scorer)
-    weights_C = np.array(checkpoints[0].class_weights)
-    return weights_C if stage.run.config.reduce.weighted else np.ones_like(weights_C)
-
-
 def _unit(
-    stage: Stage, store: TrajectoryStore, scorer: str, annotation: Annotation, weights: Any
+    run: Run, store: TrajectoryStore, scorer: str, annotation: Annotation, weights_C: FloatArray
 ) -> Unit:
     parts = fingerprint(
         store.trajectory(annotation.video).fingerprint,
         array_fingerprint(annotation.labels_T),
-        weights.tolist(),
-        stage.run.config.reduce,
+        weights_C.tolist(),
+        run.config.reduce,
     )
     return ScoreStore.unit(annotation.video, scorer, parts)
 

@@ -1,24 +1,24 @@
 """Scoring on Ray: a pool of actors, one per GPU or CPU share, each taking the next checkpoint."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from typing import Any
 
 import ray
 import torch
 
 from csl_dist.checkpoints import CheckpointStore, require_checkpoints
 from csl_dist.config import ScoreConfig
-from csl_dist.errors import CslError
-from csl_dist.features import FeatureEntry, FeatureReader, FeatureStore
+from csl_dist.features import FeatureReader, FeatureSource
+from csl_dist.layout import RunLayout
 from csl_dist.ledger import Unit
 from csl_dist.models import build_scorer
-from csl_dist.records import Annotation
+from csl_dist.records import Annotation, IntArray, Split
 from csl_dist.remote.pool import run_on_actors
 from csl_dist.remote.progress import progress_bar
-from csl_dist.remote.session import Resources, connect, user_error
+from csl_dist.remote.session import Resources, connect, get_all
 from csl_dist.remote.stage import Stage
-from csl_dist.run import SCORED_SPLITS
+from csl_dist.run import Run, orders_of
 from csl_dist.score import (
     ScoreUnit,
     group_log_probabilities,
@@ -41,36 +41,40 @@ class ScoreSlice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScorerPlan:
-    """All units of one scorer."""
+    """All units of one scorer, over all folds."""
 
     scorer: str
-    units: tuple[ScoreUnit, ...]
-    groups: tuple[Group, ...]
+    units: dict[Group, tuple[ScoreUnit, ...]]
+
+    @property
+    def num_units(self) -> int:
+        return sum(len(units) for units in self.units.values())
 
     def units_of(self, group: Group) -> dict[int, Unit]:
         """The units of a group by epoch."""
-        return {u.checkpoint.epoch: u.unit for u in self.units if u.group == group}
+        return {unit.checkpoint.epoch: unit.unit for unit in self.units[group]}
 
 
 def score(stage: Stage) -> None:
     """Evaluates every checkpoint on every held-out video, and publishes the trajectories."""
     run = stage.run
-    annotations = run.annotations(run.dataset.in_split(*SCORED_SPLITS))
-    plans = [_plan(stage, scorer, annotations) for scorer in run.config.scorers]
-    pending = {plan.scorer: _pending_groups(stage, plan) for plan in plans}
-    total = sum(len(plan.units) for plan in plans)
+    annotations = scored_annotations(run)
+    plans = [_plan(run, scorer, annotations) for scorer in run.config.scorers]
+    pending = {plan.scorer: _pending_groups(run, plan) for plan in plans}
+    total = sum(plan.num_units for plan in plans)
     if not any(pending.values()):
         stage.say(f"trajectories: all {total} units are scored")
         return
-    slices = [s for plan in plans for s in _pending_slices(stage, plan, pending[plan.scorer])]
+    slices = [s for plan in plans for s in _pending_slices(run, plan, pending[plan.scorer])]
     num_pending = sum(len(s.units) for s in slices)
     resources = connect(verbose=stage.verbose)
     for plan in plans:
-        _lay_out_rows(stage, plan, pending[plan.scorer])
-    with progress_bar(stage.console, "score: units", total=total, done=total - num_pending) as bar:
+        _lay_out_rows(run, plan, pending[plan.scorer])
+    title = "score: units"
+    with progress_bar(stage.console, title, total=total, done=total - num_pending) as bar:
         for done in run_on_actors(
             slices,
-            make_actor=_actor_maker(stage, resources),
+            make_actor=_actor_maker(run, orders_of(annotations), resources),
             num_actors=_num_actors(run.config.score, resources),
             max_retries=run.config.score.max_retries,
         ):
@@ -78,48 +82,58 @@ def score(stage: Stage) -> None:
     _compact_all(stage, plans, pending)
 
 
-def _plan(stage: Stage, scorer: str, annotations: Sequence[Annotation]) -> ScorerPlan:
-    run = stage.run
-    checkpoints = run.checkpoints(scorer).infos()
-    require_checkpoints(checkpoints, scorer)
-    refuse_leakage(checkpoints[0], [a.video for a in annotations], run.config.audit.allow_in_sample)
+def scored_annotations(run: Run) -> list[Annotation]:
+    """All videos that no training sees: those to audit, and those that set the threshold."""
+    return [a for split in (Split.AUDIT, Split.VAL) for a in run.split_annotations(split)]
+
+
+def _plan(run: Run, scorer: str, annotations: Sequence[Annotation]) -> ScorerPlan:
     config = run.config.score
-    features = {video: entry.fingerprint for video, entry in run.entries.items()}
-    groups = plan_groups(annotations, features, fold=0, group_frames=config.group_frames)
-    units = tuple(
-        ScoreUnit(checkpoint=checkpoint, group=group, dtype=config.dtype)
-        for checkpoint in checkpoints
-        for group in groups
-    )
-    return ScorerPlan(scorer=scorer, units=units, groups=tuple(groups))
+    by_id = {a.video: a for a in annotations}
+    units: dict[Group, tuple[ScoreUnit, ...]] = {}
+    for fold in run.dataset.folds:
+        checkpoints = run.checkpoints(scorer, fold.index).infos()
+        require_checkpoints(checkpoints, scorer)
+        refuse_leakage(checkpoints[0], fold.scored, run.config.audit.allow_in_sample)
+        held_out = [by_id[video] for video in fold.scored]
+        features = {a.video: run.seen_features(a) for a in held_out}
+        groups = plan_groups(held_out, features, fold=fold.index, group_frames=config.group_frames)
+        for group in groups:
+            units[group] = tuple(
+                ScoreUnit(checkpoint=checkpoint, group=group, dtype=config.dtype)
+                for checkpoint in checkpoints
+            )
+    return ScorerPlan(scorer=scorer, units=units)
 
 
-def _pending_groups(stage: Stage, plan: ScorerPlan) -> list[Group]:
+def _pending_groups(run: Run, plan: ScorerPlan) -> list[Group]:
     """Groups that are not published with exactly these units."""
-    store = stage.run.trajectories(plan.scorer)
+    store = run.trajectories(plan.scorer)
     known = store.published_fingerprints()
-    return [g for g in plan.groups if not store.is_published(g, plan.units_of(g), known)]
+    return [g for g in plan.units if not store.is_published(g, plan.units_of(g), known)]
 
 
-def _pending_slices(stage: Stage, plan: ScorerPlan, groups: list[Group]) -> list[ScoreSlice]:
+def _pending_slices(run: Run, plan: ScorerPlan, groups: list[Group]) -> list[ScoreSlice]:
     """What is left to score, by checkpoint."""
-    store = stage.run.trajectories(plan.scorer)
-    scored = {group: store.scored(group) for group in groups}
-    units = [
-        u for u in plan.units if u.group in scored and u.unit.fingerprint not in scored[u.group]
-    ]
-    by_checkpoint = groupby(units, key=lambda u: u.checkpoint.epoch)
-    return [ScoreSlice(scorer=plan.scorer, units=tuple(part)) for _, part in by_checkpoint]
+    store = run.trajectories(plan.scorer)
+    left: dict[tuple[int, int], list[ScoreUnit]] = {}
+    for group in groups:
+        scored = store.scored(group)
+        for unit in plan.units[group]:
+            if unit.unit.fingerprint not in scored:
+                place = (unit.checkpoint.fold, unit.checkpoint.epoch)
+                left.setdefault(place, []).append(unit)
+    return [ScoreSlice(scorer=plan.scorer, units=tuple(units)) for units in left.values()]
 
 
-def _lay_out_rows(stage: Stage, plan: ScorerPlan, groups: list[Group]) -> None:
-    store = stage.run.trajectories(plan.scorer)
+def _lay_out_rows(run: Run, plan: ScorerPlan, groups: list[Group]) -> None:
+    store = run.trajectories(plan.scorer)
     for group in groups:
         store.create_rows(
             group,
             plan.units_of(group),
-            num_classes=len(stage.run.dataset.classes),
-            dtype=stage.run.config.score.dtype,
+            num_classes=len(run.dataset.classes),
+            dtype=run.config.score.dtype,
         )
 
 
@@ -136,17 +150,6 @@ def _compact_all(stage: Stage, plans: list[ScorerPlan], pending: dict[str, list[
             bar.advance(len(ready))
 
 
-def get_all(futures: list[ray.ObjectRef]) -> None:
-    """Waits for tasks; a user's mistake among them is raised as itself."""
-    try:
-        ray.get(futures)
-    except Exception as error:
-        cause = user_error(error)
-        if isinstance(cause, CslError):
-            raise cause from None
-        raise
-
-
 @ray.remote
 def _compact(store: TrajectoryStore, group: Group, units: dict[int, Unit]) -> None:
     store.compact(group, units)
@@ -158,15 +161,13 @@ def _num_actors(config: ScoreConfig, resources: Resources) -> int:
     return max(1, resources.num_cpus // config.cpus_per_worker)
 
 
-def _actor_maker(stage: Stage, resources: Resources):  # type: ignore[no-untyped-def]
-    run = stage.run
+def _actor_maker(run: Run, orders: dict[str, IntArray], resources: Resources) -> Callable[[], Any]:
     config = run.config.score
     share = {"num_gpus": 1} if resources.num_gpus else {"num_cpus": config.cpus_per_worker}
-    stores = {
-        scorer: (run.checkpoints(scorer), run.trajectories(scorer)) for scorer in run.config.scorers
-    }
     actor_class = ray.remote(**share)(ScoreActor)
-    return lambda: actor_class.remote(config, run.features, run.entries, stores)
+    # One copy on each node, however many actors there are.
+    features, orders = ray.put(run.features), ray.put(orders)
+    return lambda: actor_class.remote(config, run.layout, features, orders)
 
 
 class ScoreActor:
@@ -175,21 +176,22 @@ class ScoreActor:
     def __init__(
         self,
         config: ScoreConfig,
-        features: FeatureStore,
-        entries: dict[str, FeatureEntry],
-        stores: dict[str, tuple[CheckpointStore, TrajectoryStore]],
+        layout: RunLayout,
+        features: FeatureSource,
+        orders: dict[str, IntArray],
     ):
         self._config = config
-        self._stores = stores
-        self._reader = FeatureReader(features, entries, FEATURE_CACHE_BYTES)
+        self._layout = layout
+        self._reader = FeatureReader(features, orders, FEATURE_CACHE_BYTES)
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         if self._device.type == "cpu":
             torch.set_num_threads(config.cpus_per_worker)
 
     def work(self, task: ScoreSlice) -> None:
         """Scores a checkpoint's units, writing each as it is done."""
-        checkpoints, trajectories = self._stores[task.scorer]
         checkpoint = task.units[0].checkpoint
+        checkpoints = CheckpointStore(self._layout.checkpoints(task.scorer, checkpoint.fold))
+        trajectories = TrajectoryStore(self._layout.scorer(task.scorer))
         scorer = build_scorer(checkpoint.model)
         scorer.load_state_dict(checkpoints.load(checkpoint))
         scorer.eval().to(self._device)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import ray
 
@@ -83,3 +84,14 @@ def user_error(error: BaseException) -> CslError | None:
             return current
         pending += [getattr(current, "cause", None), current.__cause__, current.__context__]
     return None
+
+
+def get_all(futures: list[Any]) -> list[Any]:
+    """The results of tasks; a user's mistake among them is raised as itself."""
+    try:
+        return ray.get(futures)
+    except Exception as error:
+        cause = user_error(error)
+        if cause is not None:
+            raise cause from None
+        raise

@@ -16,14 +16,15 @@ from ray.train import FailureConfig, RunConfig, ScalingConfig
 from ray.train.torch import TorchTrainer, get_device, prepare_model
 
 from csl_dist.checkpoints import CheckpointStore, State
-from csl_dist.encoder import FEATURE_WIDTH
+from csl_dist.datasets import Fold
 from csl_dist.errors import CslError, DataError
-from csl_dist.features import FeatureEntry, FeatureReader, FeatureStore
+from csl_dist.features import FeatureReader, FeatureSource
 from csl_dist.layout import RunLayout
-from csl_dist.records import Annotation, Split
+from csl_dist.records import Split
 from csl_dist.remote.progress import Bar, progress_bar
 from csl_dist.remote.session import Resources, connect, user_error
 from csl_dist.remote.stage import Stage
+from csl_dist.run import Run, orders_of
 from csl_dist.train import Seat, TrainingTask, train_epochs
 
 FEATURE_CACHE_BYTES = 2 * 2**30
@@ -36,17 +37,15 @@ class TrainingGroup:
 
     tasks: tuple[TrainingTask, ...]
     layout: RunLayout
-    features: FeatureStore
-    entries: dict[str, FeatureEntry]
+    features: FeatureSource
 
 
 def train(stage: Stage) -> None:
     """Trains every scorer that does not have all its epochs."""
     run = stage.run
-    annotations = run.annotations(run.dataset.in_split(Split.TRAIN))
-    if not annotations:
-        raise DataError(f"{run.config.dataset.path} has no training videos; mark some as `train`")
-    tasks = [_task(stage, scorer, annotations) for scorer in run.config.scorers]
+    tasks = [
+        _task(run, scorer, fold) for scorer in run.config.scorers for fold in run.dataset.folds
+    ]
     stores = {task.name: run.checkpoints(task.scorer, task.fold) for task in tasks}
     done = {task.name: _usable_epochs(stores[task.name], task) for task in tasks}
     total = sum(task.config.epochs for task in tasks)
@@ -57,24 +56,26 @@ def train(stage: Stage) -> None:
     resources = connect(verbose=stage.verbose)
     pending = [task for task in tasks if done[task.name] < task.config.epochs]
     groups = [
-        TrainingGroup(tasks=part, layout=run.layout, features=run.features, entries=run.entries)
+        TrainingGroup(tasks=part, layout=run.layout, features=run.features)
         for part in _side_by_side(pending, resources)
     ]
     with progress_bar(stage.console, "train: epochs", total=total, done=num_done) as bar:
         _fit_all(groups, resources, [stores[task.name] for task in tasks], bar, num_done)
 
 
-def _task(stage: Stage, scorer: str, annotations: list[Annotation]) -> TrainingTask:
-    run = stage.run
+def _task(run: Run, scorer: str, fold: Fold) -> TrainingTask:
+    if not fold.train:
+        raise DataError(f"{run.config.dataset.path} has no training videos; mark some as `train`")
+    annotations = run.annotations(fold.train, Split.TRAIN)
     return TrainingTask(
         scorer=scorer,
-        fold=0,
-        model=run.model_spec(scorer, FEATURE_WIDTH),
+        fold=fold.index,
+        model=run.model_spec(scorer),
         config=run.config.train,
         classes=run.dataset.classes,
         encoder=run.features.encoder,
         annotations=tuple(annotations),
-        features={a.video: run.entries[a.video].fingerprint for a in annotations},
+        features={a.video: run.seen_features(a) for a in annotations},
     )
 
 
@@ -169,9 +170,9 @@ def _train_worker(loop_config: dict[str, Any]) -> CslError | None:
         device=get_device(),
         wrap=prepare_model,
     )
-    reader = FeatureReader(group.features, group.entries, FEATURE_CACHE_BYTES)
     try:
         for task in group.tasks:
+            reader = FeatureReader(group.features, orders_of(task.annotations), FEATURE_CACHE_BYTES)
             store = CheckpointStore(group.layout.checkpoints(task.scorer, task.fold))
             for result in train_epochs(task, reader.read, seat=seat, start=_newest(store)):
                 if seat.rank == 0:

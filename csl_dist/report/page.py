@@ -7,7 +7,6 @@ import jinja2
 import numpy as np
 from markupsafe import Markup
 
-from csl_dist.datasets import read_errors
 from csl_dist.findings import read_flags, read_scored, run_thresholds
 from csl_dist.layout import RunLayout
 from csl_dist.records import Annotation, Span, Split
@@ -48,7 +47,7 @@ def render(run: Run) -> str:
     thresholds = run_thresholds(run, audit, validation)
     temporal = run.temporal_scorer()
     flags = read_flags(run.layout)
-    truth = read_errors(run.config.dataset.truth) if run.config.dataset.truth else None
+    truth = run.known_errors() if run.has_known_errors() else None
     by_worst = sorted(
         audit.annotations, key=lambda a: -float(np.nanmax(audit.scores[temporal][a.video]))
     )
@@ -99,7 +98,7 @@ def render(run: Run) -> str:
 def _summary(run: Run, annotations: list[Annotation], flags: Any) -> list[tuple[str, str]]:
     num_frames = sum(a.num_frames for a in annotations)
     num_flagged = int((flags.stop - flags.start).sum())
-    epochs = [len(run.checkpoints(scorer).published_epochs()) for scorer in run.config.scorers]
+    epochs = [len(run.checkpoints(scorer, 0).published_epochs()) for scorer in run.config.scorers]
     return [
         ("videos audited", f"{len(annotations):,}"),
         ("frames audited", f"{num_frames:,}"),

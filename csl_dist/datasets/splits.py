@@ -1,0 +1,84 @@
+"""Which videos train, validate and are audited: the dataset's own word, lists, or folds."""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+
+from csl_dist.config import DatasetConfig, SplitLists
+from csl_dist.datasets.dataset import Dataset, Fold
+from csl_dist.errors import ConfigError
+from csl_dist.records import Split
+
+
+def with_splits(dataset: Dataset, config: DatasetConfig) -> Dataset:
+    """The dataset with the config's lists and folds applied, and with what is wrong with them."""
+    problems = list(dataset.problems)
+    for video, count in Counter(video.id for video in dataset.videos).items():
+        if count > 1:
+            splits = sorted({v.split for v in dataset.videos if v.id == video})
+            where = f"in the splits {' and '.join(splits)}" if len(splits) > 1 else "twice"
+            problems.append(f"{config.path}: video {video!r} is listed {where}; keep one")
+    if isinstance(config.splits, SplitLists):
+        dataset, found = _by_lists(dataset, config.splits)
+        problems += found
+    videos = {video.id: video for video in dataset.videos}
+    dataset = replace(
+        dataset, videos=tuple(videos.values()), length_mismatch=config.length_mismatch
+    )
+    if config.folds is not None:
+        dataset = _by_folds(dataset, config.folds, config.fold_seed)
+    else:
+        dataset = replace(dataset, folds=(_only_fold(dataset),))
+    return replace(dataset, problems=tuple(problems))
+
+
+def _only_fold(dataset: Dataset) -> Fold:
+    return Fold(
+        index=0,
+        train=tuple(v.id for v in dataset.in_split(Split.TRAIN)),
+        scored=tuple(v.id for v in dataset.in_split(Split.AUDIT, Split.VAL)),
+    )
+
+
+def _by_lists(dataset: Dataset, lists: SplitLists) -> tuple[Dataset, list[str]]:
+    """Videos of the lists alone; an id that is unknown, or in two lists, is a problem."""
+    known = {video.id for video in dataset.videos}
+    chosen: dict[str, Split] = {}
+    problems = []
+    for split in Split:
+        for video in getattr(lists, split):
+            if video not in known:
+                problems.append(f"dataset.splits.{split}: there is no video {video!r}")
+            elif video in chosen:
+                problems.append(
+                    f"dataset.splits: video {video!r} is in {chosen[video]} and in {split}"
+                )
+            else:
+                chosen[video] = split
+    videos = (replace(v, split=chosen[v.id]) for v in dataset.videos if v.id in chosen)
+    return replace(dataset, videos=tuple(videos)), problems
+
+
+def _by_folds(dataset: Dataset, num_folds: int, seed: int) -> Dataset:
+    """Every video is audited once; videos of one group stay together."""
+    groups = sorted({video.group or video.id for video in dataset.videos})
+    if len(groups) < num_folds:
+        raise ConfigError(
+            f"dataset.folds is {num_folds}, but there are only {len(groups)} videos or groups; "
+            "lower it"
+        )
+    order = np.random.default_rng(seed).permutation(len(groups))
+    fold_of = {groups[place]: number % num_folds for number, place in enumerate(order)}
+    videos = tuple(replace(video, split=Split.AUDIT) for video in dataset.videos)
+    folds = []
+    for index in range(num_folds):
+        held_out = [fold_of[v.group or v.id] == index for v in videos]
+        folds.append(
+            Fold(
+                index=index,
+                train=tuple(v.id for v, held in zip(videos, held_out, strict=True) if not held),
+                scored=tuple(v.id for v, held in zip(videos, held_out, strict=True) if held),
+            )
+        )
+    return replace(dataset, videos=videos, folds=tuple(folds))

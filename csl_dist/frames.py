@@ -1,0 +1,68 @@
+"""A folder of numbered pictures as a video.
+
+A picture's number is its place: `000001.png` at 10 fps is shown 0.1 s after `000000.png`. Numbers
+that start at 0 or 1 start at second 0; a first number above that leaves out what came before.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image, UnidentifiedImageError
+
+from csl_dist.errors import DataError
+from csl_dist.records import FloatArray
+from csl_dist.video import Pixels, file_facts
+
+SUFFIXES = (".jpg", ".jpeg", ".png")
+
+
+class FrameFolder:
+    """Pictures in a folder, in the order of their numbers."""
+
+    def __init__(self, path: str, fps: float):
+        self.path = path
+        self._fps = fps
+
+    def __repr__(self) -> str:
+        return f"FrameFolder({self.path!r})"
+
+    def times(self) -> FloatArray:
+        """Seconds of all pictures, ascending."""
+        return np.array(sorted(self._pictures()))
+
+    def decode(self, times_T: FloatArray) -> Iterator[Pixels]:
+        """RGB pictures (height, width, 3) at the given times."""
+        pictures = self._pictures()
+        for seconds in times_T:
+            path = pictures[float(seconds)]
+            try:
+                with Image.open(path) as picture:
+                    yield np.asarray(picture.convert("RGB"))
+            except (OSError, UnidentifiedImageError) as error:
+                raise DataError(f"{path}, at {seconds:.2f} s, can't be read: {error}") from error
+
+    def facts(self) -> dict[str, Any]:
+        """What tells a changed folder: how many pictures, and the first and last of them."""
+        pictures = self._pictures()
+        ends = [pictures[min(pictures)], pictures[max(pictures)]]
+        return {"pictures": len(pictures), "ends": [file_facts(path) for path in ends]}
+
+    def _pictures(self) -> dict[float, str]:
+        """Path of each picture by its time."""
+        try:
+            paths = [p for p in Path(self.path).iterdir() if p.suffix.lower() in SUFFIXES]
+        except OSError as error:
+            raise DataError(f"can't read the frame folder {self.path}: {error.strerror}") from error
+        numbers = {}
+        for path in paths:
+            found = re.findall(r"\d+", path.stem)
+            if not found:
+                raise DataError(f"{path} has no frame number in its name; name frames 000001.jpg")
+            numbers[int(found[-1])] = str(path)
+        if not numbers:
+            raise DataError(f"{self.path} holds no .jpg or .png frames")
+        first = min(numbers) if min(numbers) <= 1 else 0
+        return {(number - first) / self._fps: path for number, path in numbers.items()}

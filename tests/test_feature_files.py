@@ -1,0 +1,96 @@
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from csl_dist.arrays import create_array
+from csl_dist.errors import DataError
+from csl_dist.feature_files import inspect
+from csl_dist.features import FeatureReader, ReadyEntry, ReadyFeatures
+from csl_dist.storage import Storage
+
+VALUES = np.random.default_rng(0).normal(size=(30, 8)).astype(np.float32)
+
+
+def write(folder: Path, kind: str, values: np.ndarray) -> str:
+    path = folder / f"features.{kind.partition('#')[0]}"
+    if kind == "npy":
+        np.save(path, values)
+    elif kind == "txt":
+        np.savetxt(path, values)
+    elif kind.startswith("h5"):
+        with h5py.File(path, "w") as file:
+            file["video/one"] = values
+    else:
+        array = create_array(
+            Storage(str(path)), "one", shape=values.shape, chunks=values.shape, dtype="float32"
+        )
+        array[:] = values
+    return str(path) + kind[len(kind.partition("#")[0]) :]
+
+
+@pytest.mark.parametrize("turned", [False, True], ids=["TD", "DT"])
+@pytest.mark.parametrize("kind", ["npy", "txt", "h5", "h5#video/one", "zarr#one"])
+def test_features_come_out_frames_first_whatever_the_file(
+    tmp_path: Path, kind: str, turned: bool
+) -> None:
+    file = inspect(write(tmp_path, kind, VALUES.T if turned else VALUES), 30)
+    assert (file.num_frames, file.width, file.frames_last) == (30, 8, turned)
+    assert np.allclose(file.read(), VALUES, atol=1e-6)
+
+
+def test_file_that_fits_neither_way_round_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, "npy", VALUES)
+    with pytest.raises(DataError, match="are 30 x 8, but the labels have 40 frames"):
+        inspect(path, 40)
+    with pytest.raises(DataError, match="fits neither axis"):
+        inspect(path, 29)
+    assert inspect(path, 29, trim=True).num_frames == 30
+
+
+def test_file_with_three_axes_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"must have two axes.*\(2, 3, 4\)"):
+        inspect(write(tmp_path, "npy", np.zeros((2, 3, 4))), 2)
+
+
+@pytest.mark.parametrize("name", ["f.pkl", "f.pth"])
+def test_pickle_is_refused_with_the_way_out(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"")
+    with pytest.raises(DataError, match="would run the code inside; convert it: np.save"):
+        inspect(str(tmp_path / name), 1)
+
+
+def test_npy_that_holds_objects_is_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "f.npy", np.array([[{}]], dtype=object), allow_pickle=True)
+    with pytest.raises(DataError, match="can't be read as features"):
+        inspect(str(tmp_path / "f.npy"), 1)
+
+
+def test_hdf5_with_two_arrays_asks_for_a_name(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "f.h5", "w") as file:
+        file["a"], file["b"] = VALUES, VALUES
+    with pytest.raises(DataError, match=r"holds 2 two-axis arrays; name one as .*f\.h5#name"):
+        inspect(str(tmp_path / "f.h5"), 30)
+    assert inspect(f"{tmp_path}/f.h5#b", 30).width == 8
+
+
+def ready(tmp_path: Path, fps: float | None) -> ReadyFeatures:
+    file = inspect(write(tmp_path, "npy", VALUES), 30)
+    return ReadyFeatures({"v": ReadyEntry(file=file, fps=10, fingerprint="f")}, fps)
+
+
+def test_ready_features_can_be_sampled(tmp_path: Path) -> None:
+    features = ready(tmp_path, 5)
+    assert np.array_equal(features.read("v"), VALUES[::2])
+    timeline = features.timeline("v")
+    assert np.allclose(timeline.times_T, np.arange(15) / 5)
+    assert timeline.duration == pytest.approx(3.0)
+    assert features.width() == 8
+
+
+def test_reader_moves_frames_where_an_order_is_planted(tmp_path: Path) -> None:
+    order = np.arange(30)[::-1].copy()
+    reader = FeatureReader(ready(tmp_path, None), {"v": order}, max_bytes=10**6)
+    assert np.array_equal(reader.read("v"), VALUES[::-1])
+    assert reader.read("v") is reader.read("v"), "read once, then kept"

@@ -1,0 +1,350 @@
+"""Layouts on small files in their true formats, with the oddities that real files have."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from csl_dist.config import DatasetConfig, SplitLists
+from csl_dist.datasets import open_dataset, read_dataset
+from csl_dist.datasets.cholec80 import PHASES, read_phases
+from csl_dist.datasets.mstcn import read_bundle, read_mapping
+from csl_dist.datasets.tracks import EntryTrack, SegmentTrack
+from csl_dist.errors import ConfigError, DataError
+from csl_dist.frames import FrameFolder
+from csl_dist.records import ErrorKind, Media, Split
+from csl_dist.timeline import sampled
+
+
+def touch(path: Path, content: str = "") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode())
+    return path
+
+
+# --- tracks ---
+
+
+def test_entries_must_be_as_many_as_frames_at_equal_rates() -> None:
+    timeline, _ = sampled(np.arange(1198) / 25, 5)
+    assert EntryTrack(np.zeros(1198, int), 25).misfit(timeline) is None
+    assert EntryTrack(np.zeros(1204, int), 25).misfit(timeline) == (
+        "1,204 labels but 1,198 frames at 25 fps"
+    )
+
+
+@pytest.mark.parametrize("num_labels", [39, 40, 41])
+def test_entries_at_a_coarser_rate_may_differ_by_one(num_labels: int) -> None:
+    timeline, _ = sampled(np.arange(1000) / 25, None)
+    assert EntryTrack(np.zeros(num_labels, int), 1).misfit(timeline) is None
+    assert EntryTrack(np.zeros(43, int), 1).misfit(timeline) is not None
+
+
+def test_labels_at_another_rate_are_resampled_by_timestamp() -> None:
+    ids = np.repeat(np.arange(10), 25)
+    at_five = EntryTrack(ids, 25).at(np.arange(50) / 5)
+    assert at_five.tolist() == np.repeat(np.arange(10), 5).tolist()
+
+
+def test_frames_beyond_the_last_label_are_unlabelled() -> None:
+    assert EntryTrack(np.array([3, 4]), 10).at(np.array([0.0, 0.1, 0.2])).tolist() == [3, 4, -1]
+
+
+def test_segments_are_half_open_and_gaps_unlabelled() -> None:
+    track = SegmentTrack(np.array([0.0, 0.5]), np.array([0.3, 0.7]), np.array([1, 2]))
+    times = np.arange(9) / 10
+    assert track.at(times).tolist() == [1, 1, 1, -1, -1, 2, 2, -1, -1]
+    timeline, _ = sampled(times, None)
+    assert track.misfit(timeline) is None
+    late = SegmentTrack(np.array([0.0]), np.array([5.0]), np.array([1]))
+    assert late.misfit(timeline) == "labels end at 5.0 s but the video at 0.9 s"
+
+
+# --- Cholec80 ---
+
+
+def write_cholec80(root: Path, num_videos: int, ending: str = "\n") -> DatasetConfig:
+    for n in range(1, num_videos + 1):
+        rows = [f"{i}\t{PHASES[i // 25 % 7]}" for i in range(100)]
+        text = ending.join(["Frame\tPhase", *rows, ""])
+        touch(root / f"phase_annotations/video{n:02d}-phase.txt", text)
+        touch(root / f"videos/video{n:02d}.mp4")
+    return DatasetConfig(layout="cholec80", path=str(root))
+
+
+def test_cholec80_has_the_papers_split(tmp_path: Path) -> None:
+    dataset = open_dataset(write_cholec80(tmp_path, 80))
+    counts = {split: len(dataset.in_split(split)) for split in Split}
+    assert counts == {Split.TRAIN: 50, Split.VAL: 10, Split.AUDIT: 20}
+    assert dataset.in_split(Split.AUDIT)[0].id == "video61"
+    assert dataset.classes == PHASES
+
+
+@pytest.mark.parametrize(("name", "counts"), [("tecno", (40, 8, 32)), ("tmrnet", (40, 0, 40))])
+def test_cholec80_has_other_peoples_splits(
+    tmp_path: Path, name: str, counts: tuple[int, ...]
+) -> None:
+    write_cholec80(tmp_path, 80)
+    dataset = open_dataset(
+        DatasetConfig(layout="cholec80", path=str(tmp_path), splits=name)  # type: ignore[arg-type]
+    )
+    assert tuple(len(dataset.in_split(split)) for split in Split) == counts
+
+
+def test_cholec80_labels_survive_crlf(tmp_path: Path) -> None:
+    dataset = open_dataset(write_cholec80(tmp_path, 1, ending="\r\n"))
+    track = dataset.read_track(dataset.videos[0])
+    assert isinstance(track, EntryTrack)
+    assert track.fps == 25
+    assert track.ids_N.tolist() == [i // 25 for i in range(100)]
+
+
+def test_cholec80_takes_frames_and_features_where_there_is_no_video(tmp_path: Path) -> None:
+    write_cholec80(tmp_path, 3)
+    (tmp_path / "videos/video02.mp4").unlink()
+    (tmp_path / "videos/video03.mp4").unlink()
+    touch(tmp_path / "cutMargin/2/1.jpg")
+    touch(tmp_path / "features/video03.npy")
+    dataset = open_dataset(DatasetConfig(layout="cholec80", path=str(tmp_path)))
+    assert [v.media for v in dataset.videos] == [Media.VIDEO, Media.FRAMES, Media.FEATURES]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("Phase\n0\tPreparation\n", r":1: expected the header"),
+        ("Frame\tPhase\n0 Preparation\n", r":2: expected a frame number, a tab and a phase"),
+        ("Frame\tPhase\n0\tPreparation\n2\tPreparation\n", r":3: frame 2 where 1 should come"),
+        ("Frame\tPhase\n", "holds no labels"),
+    ],
+)
+def test_bad_phase_file_is_refused_with_its_line(tmp_path: Path, text: str, sentence: str) -> None:
+    with pytest.raises(DataError, match=sentence):
+        read_phases(str(touch(tmp_path / "v-phase.txt", text)))
+
+
+# --- EgoPER ---
+
+
+def write_egoper(root: Path, folder: str = "tea") -> DatasetConfig:
+    videos = ["tea_u1_a1", "tea_u2_a1", "tea_u3_error_a1"]
+    segments = [
+        {
+            "video_id": video,
+            "labels": {
+                "time_stamp": [[0.0, 2.0], [2.0, 3.5]],
+                "action": [5, 0],
+                "action_type": [0, 2 if "error" in video else 0],
+                "error_description": ["", ""],
+            },
+        }
+        for video in videos
+    ]
+    task = {
+        "segments": segments,
+        "action2idx": {"background": 0, "pour water": 5, "stir": 7},
+        "actiontype2idx": {"Normal": 0, "Error_Slip": 2},
+    }
+    touch(root / "annotation.json", json.dumps({"tea": task, "coffee": task}))
+    for name, video in zip(("training", "validation", "test"), videos, strict=True):
+        touch(root / folder / f"{name}.txt", f"{video}\n\n")
+        touch(root / folder / f"features_10fps/{video}.npy")
+    return DatasetConfig(layout="egoper", path=str(root), task="tea")
+
+
+@pytest.mark.parametrize("folder", ["tea", "Tea"])
+def test_egoper_reads_segments_splits_and_wrong_executions(tmp_path: Path, folder: str) -> None:
+    dataset = open_dataset(write_egoper(tmp_path, folder))
+    assert dataset.classes == ("background", "pour water", "stir")
+    assert [v.split for v in dataset.videos] == [Split.TRAIN, Split.VAL, Split.AUDIT]
+    track = dataset.read_track(dataset.videos[0])
+    assert track.at(np.array([0.0, 1.9, 2.0, 3.4, 3.5])).tolist() == [1, 1, 0, 0, -1]
+    assert track.num_frames(10) == 35
+    [known] = dataset.known_segments(dataset.videos[2])
+    assert (known.kind, known.start_seconds, known.stop_seconds) == (ErrorKind.EXECUTION, 2.0, 3.5)
+    assert dataset.known_segments(dataset.videos[0]) == []
+
+
+def test_egoper_names_videos_that_are_not_annotated(tmp_path: Path) -> None:
+    config = write_egoper(tmp_path)
+    touch(tmp_path / "tea/test.txt", "tea_u3_error_a1\nghost\n")
+    with pytest.raises(DataError, match=r"test\.txt:2: video 'ghost' is not in .*annotation\.json"):
+        open_dataset(config)
+
+
+@pytest.mark.parametrize("task", [None, "cake"])
+def test_egoper_needs_one_of_its_tasks(tmp_path: Path, task: str | None) -> None:
+    write_egoper(tmp_path)
+    with pytest.raises(DataError, match="EgoPER's tasks are coffee, oatmeal, pinwheels"):
+        open_dataset(DatasetConfig(layout="egoper", path=str(tmp_path), task=task))
+
+
+# --- MS-TCN ---
+
+
+def write_mstcn(root: Path) -> DatasetConfig:
+    touch(root / "mapping.txt", "0 take cup\n1 pour_water\n")
+    for name in ("S1", "S2", "S3"):
+        touch(root / f"groundTruth/{name}.txt", "take cup\npour_water\npour_water\n")
+        touch(root / f"features/{name}.npy")
+    touch(root / "splits/train.split1.bundle", "S1.txt\nS2.txt\n")
+    touch(root / "splits/test.split1.bundle", "#bundle\n./data/groundTruth/S3.txt\n")
+    return DatasetConfig(layout="mstcn", path=str(root))
+
+
+def test_mstcn_reads_mapping_bundles_and_labels(tmp_path: Path) -> None:
+    dataset = open_dataset(write_mstcn(tmp_path))
+    assert dataset.classes == ("take cup", "pour_water")
+    assert [(v.id, v.split) for v in dataset.videos] == [
+        ("S1", Split.TRAIN),
+        ("S2", Split.TRAIN),
+        ("S3", Split.AUDIT),
+    ]
+    track = dataset.read_track(dataset.videos[0])
+    assert isinstance(track, EntryTrack)
+    assert track.ids_N.tolist() == [0, 1, 1]
+
+
+def test_mstcn_bundles_may_hold_names_or_paths(tmp_path: Path) -> None:
+    bundle = touch(tmp_path / "b.bundle", "#bundle\r\na b.txt\r\n./x/c.txt\r\n\r\n")
+    assert read_bundle(bundle) == [(2, "a b"), (3, "c")]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("0 a\n2 b\n", "must count up from 0"),
+        ("a\n", ":1: expected `id name`"),
+        ("0 a\n0 b\n", ":2"),
+    ],
+)
+def test_bad_mapping_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
+    with pytest.raises(DataError, match=sentence):
+        read_mapping(touch(tmp_path / "mapping.txt", text))
+
+
+# --- ActivityNet ---
+
+
+def write_activitynet(root: Path) -> DatasetConfig:
+    def entry(subset: str) -> dict[str, object]:
+        return {
+            "subset": subset,
+            "duration": 4.0,
+            "fps": 30,
+            "annotations": [
+                {"segment": [0.5, 1.0], "label": "stir", "label_id": 1},
+                {"segment": [2.0, 3.0], "label": "cut up", "label_id": 0},
+            ],
+        }
+
+    database = {"v1": entry("training"), "v2": entry("Validation")}
+    path = touch(root / "anno.json", json.dumps({"version": "1", "database": database}))
+    for name in database:
+        touch(root / f"videos/{name}.mkv")
+    return DatasetConfig(layout="activitynet", path=str(path))
+
+
+def test_activitynet_reads_segments_and_audits_validation_without_a_test_set(
+    tmp_path: Path,
+) -> None:
+    dataset = open_dataset(write_activitynet(tmp_path))
+    assert dataset.classes == ("cut up", "stir")
+    assert [v.split for v in dataset.videos] == [Split.TRAIN, Split.AUDIT]
+    track = dataset.read_track(dataset.videos[0])
+    assert track.at(np.array([0.0, 0.5, 1.0, 2.5])).tolist() == [-1, 1, -1, 0]
+    assert track.num_frames(10) == 40
+
+
+def test_activitynet_segment_that_ends_before_it_starts_is_refused(tmp_path: Path) -> None:
+    config = write_activitynet(tmp_path)
+    text = Path(config.path).read_text().replace("[2.0, 3.0]", "[3.0, 2.0]")
+    Path(config.path).write_text(text)
+    dataset = open_dataset(config)
+    with pytest.raises(DataError, match="annotation 1 ends at 2 s, not after its start at 3 s"):
+        dataset.read_track(dataset.videos[0])
+
+
+# --- splits and folds ---
+
+
+def test_lists_choose_videos_and_name_what_is_wrong(tmp_path: Path) -> None:
+    write_mstcn(tmp_path)
+    lists = SplitLists(train=("S3",), audit=("S1", "S3", "ghost"))
+    dataset = read_dataset(DatasetConfig(layout="mstcn", path=str(tmp_path), splits=lists))
+    assert [(v.id, v.split) for v in dataset.videos] == [("S1", "audit"), ("S3", "train")]
+    assert list(dataset.problems) == [
+        "dataset.splits: video 'S3' is in train and in audit",
+        "dataset.splits.audit: there is no video 'ghost'",
+    ]
+
+
+def write_grouped_manifest(root: Path) -> None:
+    rows = [f"v{i},v{i}.npy,v{i}.txt,5,g{i % 4}" for i in range(12)]
+    touch(root / "manifest.csv", "\n".join(["id,source,labels,fps,group", *rows, ""]))
+    for i in range(12):
+        touch(root / f"v{i}.txt", "a\nb\n")
+
+
+def test_folds_audit_every_video_once_and_keep_groups_together(tmp_path: Path) -> None:
+    write_grouped_manifest(tmp_path)
+    dataset = open_dataset(DatasetConfig(path=str(tmp_path), folds=3))
+    scored = [video for fold in dataset.folds for video in fold.scored]
+    assert sorted(scored) == sorted(v.id for v in dataset.videos)
+    group_of = {v.id: v.group for v in dataset.videos}
+    for fold in dataset.folds:
+        assert not {group_of[v] for v in fold.train} & {group_of[v] for v in fold.scored}
+        assert set(fold.train) | set(fold.scored) == set(group_of)
+    assert all(v.split is Split.AUDIT for v in dataset.videos)
+
+
+def test_more_folds_than_groups_are_refused(tmp_path: Path) -> None:
+    write_grouped_manifest(tmp_path)
+    with pytest.raises(ConfigError, match="folds is 5, but there are only 4 videos or groups"):
+        open_dataset(DatasetConfig(path=str(tmp_path), folds=5))
+
+
+# --- frame folders ---
+
+
+def write_frames(folder: Path, numbers: range, template: str = "{:06d}.png") -> FrameFolder:
+    folder.mkdir()
+    for n in numbers:
+        Image.fromarray(np.full((8, 8, 3), n, dtype=np.uint8)).save(folder / template.format(n))
+    return FrameFolder(str(folder), fps=10)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "first"), [(range(0, 12), 0.0), (range(1, 13), 0.0), (range(50, 62), 5.0)]
+)
+def test_frame_folder_takes_times_from_numbers(
+    tmp_path: Path, numbers: range, first: float
+) -> None:
+    frames = write_frames(tmp_path / "f", numbers)
+    times = frames.times()
+    assert np.allclose(times, first + np.arange(12) / 10)
+    shown = [int(frame.mean()) for frame in frames.decode(times[[0, 3, 11]])]
+    assert shown == [numbers[0], numbers[3], numbers[11]]
+
+
+def test_frame_folder_sorts_by_number_not_by_name(tmp_path: Path) -> None:
+    frames = write_frames(tmp_path / "f", range(8, 12), "frame{}.png")
+    assert [int(f.mean()) for f in frames.decode(frames.times())] == [8, 9, 10, 11]
+
+
+def test_broken_picture_is_named_with_its_time(tmp_path: Path) -> None:
+    frames = write_frames(tmp_path / "f", range(0, 5))
+    (tmp_path / "f/000003.png").write_bytes(b"broken")
+    with pytest.raises(DataError, match=r"000003\.png, at 0\.30 s, can't be read"):
+        list(frames.decode(frames.times()))
+
+
+@pytest.mark.parametrize("names", [[], ["cover.jpg"]])
+def test_folder_without_numbered_frames_is_refused(tmp_path: Path, names: list[str]) -> None:
+    (tmp_path / "f").mkdir()
+    for name in names:
+        touch(tmp_path / "f" / name)
+    with pytest.raises(DataError, match="frame"):
+        FrameFolder(str(tmp_path / "f"), fps=10).times()
