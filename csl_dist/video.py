@@ -5,6 +5,7 @@ without decoding, and a decoder that delivers other frames than those listed is 
 """
 
 import hashlib
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from csl_dist.errors import DataError
-from csl_dist.records import FloatArray
+from csl_dist.records import FloatArray, IntArray
 
 Pixels = npt.NDArray[np.uint8]
+
+HEAD_PACKETS = 64
+"""Packets among which the first frame's timestamp surely is."""
+MOST_REORDERED = 16
+"""Frames by which decoding order and order of showing differ at the most."""
+FORMATS_WITHOUT_ORDER = ("avi",)
+"""Containers whose timestamps do not tell the order in which frames are shown."""
 
 
 class VideoFile:
@@ -32,42 +40,77 @@ class VideoFile:
         """Timestamps of all frames in seconds from the first one, ascending, without decoding."""
         with _open(self.path) as container:
             stream = container.streams.video[0]
-            ticks = sorted(p.pts for p in container.demux(stream) if p.pts is not None)
-            if not ticks:
+            ticks = _ticks(container, stream)
+            if not len(ticks):
                 raise DataError(f"{self.path} has no video frames; is the file complete?")
-            return (np.array(ticks) - ticks[0]) * float(stream.time_base)
+            return (ticks - ticks[0]) * float(stream.time_base)
 
     def decode(self, times_T: FloatArray) -> Iterator[Pixels]:
         """RGB frames (height, width, 3) at the given times, which must be timestamps of the file.
 
         Seeks once to the key frame before the first wanted frame, then reads on; holds one frame.
         """
+        if not len(times_T):
+            return
         with _open(self.path) as container:
             stream = container.streams.video[0]
             stream.thread_type = "AUTO"
             time_base = float(stream.time_base)
-            first_tick = stream.start_time or 0
-            wanted = iter(np.round(times_T / time_base).astype(np.int64) + first_tick)
-            target = next(wanted, None)
-            if target is None:
-                return
-            container.seek(int(target), stream=stream, backward=True)
-            for frame in container.decode(stream):
-                if frame.pts is None or frame.pts < target:
+            in_order = container.format.name not in FORMATS_WITHOUT_ORDER
+            ticks = _ticks(container, stream, HEAD_PACKETS if in_order else None)
+            wanted = iter(np.round(times_T / time_base).astype(np.int64) + ticks[0])
+            target = next(wanted)
+            # Such containers are searched by decoding time, which runs a few frames ahead.
+            start = target if in_order else max(0, target - MOST_REORDERED)
+            container.seek(int(start), stream=stream, backward=True)
+            shown = _shown_in_order(container, stream)
+            for tick, frame in shown if in_order else _counted(shown, ticks):
+                if tick < target:
                     continue
-                if frame.pts > target:
+                if tick > target:
                     break
                 yield frame.to_ndarray(format="rgb24")
-                target = next(wanted, None)
-                if target is None:
+                following = next(wanted, None)
+                if following is None:
                     return
-            at = (int(target) - first_tick) * time_base
+                target = following
+            at = (int(target) - ticks[0]) * time_base
             raise DataError(
                 f"{self.path}: the frame at {at:.2f} s can't be decoded; re-encode the file"
             )
 
     def facts(self) -> dict[str, Any]:
         return file_facts(self.path)
+
+
+def _ticks(container: Any, stream: Any, num_packets: int | None = None) -> IntArray:
+    """Timestamps of the packets, ascending, in the stream's own unit."""
+    packets = itertools.islice(container.demux(stream), num_packets)
+    return np.array(sorted(p.pts for p in packets if p.pts is not None), dtype=np.int64)
+
+
+def _shown_in_order(container: Any, stream: Any) -> Iterator[tuple[int, Any]]:
+    """Timestamp and frame of everything that the decoder delivers; broken packets are skipped."""
+    for packet in container.demux(stream):
+        try:
+            frames = packet.decode()
+        except av.InvalidDataError:
+            continue
+        yield from ((frame.pts, frame) for frame in frames if frame.pts is not None)
+
+
+def _counted(shown: Iterator[tuple[int, Any]], ticks: IntArray) -> Iterator[tuple[int, Any]]:
+    """Gives frames the file's timestamps by counting on from the first key frame.
+
+    AVI keeps no presentation times: with B-frames, FFmpeg delivers frames in the right order but
+    with timestamps such as 1, 3, 2, 5, 4.
+    """
+    started = itertools.dropwhile(lambda item: not item[1].key_frame, shown)
+    first = next(started, None)
+    if first is not None:
+        place = int(np.searchsorted(ticks, first[0]))
+        frames = itertools.chain([first], started)
+        yield from zip(ticks[place:].tolist(), (frame for _, frame in frames), strict=False)
 
 
 def file_facts(path: str) -> dict[str, Any]:

@@ -81,3 +81,32 @@ def test_file_facts_tell_a_replaced_file(clip: Path) -> None:
     assert file_facts(str(clip)) == before
     clip.write_bytes(clip.read_bytes()[:-1])
     assert file_facts(str(clip)) != before
+
+
+def test_avi_with_b_frames_shows_frames_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "clip.avi"
+    options = {"bf": "2", "g": "24", "qscale": "2"}
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("mpeg4", rate=25, options=options)
+        stream.width = stream.height = 32
+        stream.pix_fmt = "yuv420p"
+        for n in range(100):
+            pixels = np.full((32, 32, 3), 2 * n, dtype=np.uint8)
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
+        container.mux(stream.encode())
+    video = VideoFile(str(path))
+    times = video.times()
+    assert len(times) == 100
+    for start in (0, 30, 49, 90):
+        shown = shown_frames(path, times[start : start + 10])
+        assert np.abs(np.array(shown) - 2 * np.arange(start, start + 10)).max() <= 3
+
+
+def test_broken_bytes_in_the_middle_are_an_error_with_the_time(clip: Path) -> None:
+    data = bytearray(clip.read_bytes())
+    middle = len(data) // 2
+    data[middle : middle + 400] = bytes(400)
+    clip.write_bytes(bytes(data))
+    video = VideoFile(str(clip))
+    with pytest.raises(DataError, match=r"the frame at \d+\.\d\d s can't be decoded"):
+        list(video.decode(video.times()))
