@@ -1,13 +1,15 @@
 """Layouts on small files in their true formats, with the oddities that real files have."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from csl_dist.config import DatasetConfig, SplitLists
+from csl_dist.config import DatasetConfig, SplitLists, load_config
+from csl_dist.corrupt import chosen_kinds
 from csl_dist.datasets import open_dataset, read_dataset
 from csl_dist.datasets.cholec80 import PHASES, read_phases
 from csl_dist.datasets.mstcn import read_bundle, read_mapping
@@ -348,3 +350,41 @@ def test_folder_without_numbered_frames_is_refused(tmp_path: Path, names: list[s
         touch(tmp_path / "f" / name)
     with pytest.raises(DataError, match="frame"):
         FrameFolder(str(tmp_path / "f"), fps=10).times()
+
+
+# --- the configs that carry the paper's protocol ---
+
+CONFIGS = Path(__file__).parents[1] / "configs"
+
+
+@pytest.mark.parametrize(
+    ("name", "writer", "options"),
+    [
+        ("cholec80", lambda root: write_cholec80(root, 80), []),
+        ("egoper", write_egoper, ["dataset.task=tea"]),
+        ("mstcn", write_mstcn, []),
+    ],
+)
+def test_config_opens_a_folder_of_its_layout(
+    tmp_path: Path, name: str, writer: Callable[[Path], object], options: list[str]
+) -> None:
+    writer(tmp_path)
+    config = load_config(CONFIGS / f"{name}.yaml", [f"dataset.path={tmp_path}", *options])
+    dataset = open_dataset(config.dataset)
+    assert dataset.in_split(Split.TRAIN)
+    assert dataset.in_split(Split.AUDIT)
+
+
+def test_cholec80_config_has_the_papers_values(tmp_path: Path) -> None:
+    write_cholec80(tmp_path, 80)
+    config = load_config(CONFIGS / "cholec80.yaml", [f"dataset.path={tmp_path}"])
+    assert (config.dataset.fps, config.features.size, config.features.weights) == (
+        15,
+        224,
+        "imagenet",
+    )
+    assert (config.train.epochs, config.train.learning_rate) == (200, 1e-4)
+    assert config.scorers["transformer"].arguments == {"preset": "vit_b"}
+    audit = [video.id for video in open_dataset(config.dataset).in_split(Split.AUDIT)]
+    kinds = list(chosen_kinds(audit, config.corrupt.audit, seed=config.corrupt.seed).values())
+    assert (kinds.count(ErrorKind.MISLABEL), kinds.count(ErrorKind.DISORDER)) == (10, 10)

@@ -21,11 +21,11 @@ def write(folder: Path, rows: str, **files: str) -> DatasetConfig:
 
 def test_manifest_reads_labels_with_crlf_bom_and_unlabelled_lines(tmp_path: Path) -> None:
     config = write(
-        tmp_path, HEADER + "v1,v1.mp4,v1.txt,train,2\n", v1="\ufeffcut up\r\n\r\nstir\r\n"
+        tmp_path, HEADER + "v1,v1.mp4,v1.txt,train,2\n", v1="\ufeffcut up\r\n\r\nstir\r\n-\r\n\r\n"
     )
     dataset = open_dataset(config)
     assert dataset.classes == ("cut up", "stir")
-    assert dataset.read_track(dataset.videos[0]).ids_N.tolist() == [0, -1, 1]
+    assert dataset.read_track(dataset.videos[0]).ids_N.tolist() == [0, -1, 1, -1]
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def write_knot_tying(folder: Path, names: list[str]) -> None:
     rows = []
     for name in names:
         num_frames = len(np.load(root / f"kinematics/{name}.npy", mmap_mode="r"))
-        labels = [""] * num_frames
+        labels = ["-"] * num_frames
         for line in read_lines(root / f"gestures/{name}.txt"):
             start, stop, gesture = line.split()
             labels[int(start) - 1 : int(stop)] = [gesture] * (int(stop) - int(start) + 1)

@@ -1,7 +1,7 @@
 """The `manifest` layout: a CSV that lists videos and their label files.
 
 Columns: id, source (video file, frame folder, or feature file), labels (a text file with one class
-name per entry, an empty line being unlabelled), split (train, val or audit; may be left out with
+name per entry, `-` being unlabelled), split (train, val or audit; may be left out with
 folds), fps (label entries per second), and optionally source_fps (of frame folders and features;
 else fps) and group. Paths are relative to the CSV. Classes are the lines of `classes.txt` beside
 it, or else all names in the label files, sorted.
@@ -14,7 +14,7 @@ from pathlib import Path
 from csl_dist.config import DatasetConfig
 from csl_dist.datasets.dataset import Dataset
 from csl_dist.datasets.sources import media_of
-from csl_dist.datasets.text import class_ids, read_lines
+from csl_dist.datasets.text import UNLABELLED_NAMES, class_ids, read_lines
 from csl_dist.datasets.tracks import EntryTrack
 from csl_dist.errors import DataError
 from csl_dist.records import Media, Split, Video
@@ -121,4 +121,4 @@ def _read_classes(path: Path, videos: list[Video]) -> tuple[str, ...]:
     for video in videos:
         if Path(video.labels).exists():
             names.update(read_lines(video.labels))
-    return tuple(sorted(names - {""}))
+    return tuple(sorted(names.difference(UNLABELLED_NAMES)))

@@ -8,6 +8,11 @@ from csl_dist.errors import DataError
 from csl_dist.records import UNLABELLED, IntArray
 
 
+UNLABELLED_NAMES = ("", "-")
+"""What stands for a frame without a label; at the end of a file, where blank lines do not count,
+only the second does."""
+
+
 def read_lines(path: str | Path) -> list[str]:
     """The stripped lines of a file; blank lines at its end do not count."""
     try:
@@ -25,8 +30,8 @@ def read_lines(path: str | Path) -> list[str]:
 def class_ids(
     names: list[str], classes: tuple[str, ...], path: str, *, first_line: int = 1
 ) -> IntArray:
-    """Ids of class names, an empty name being unlabelled; an unknown one is named with its line."""
-    ids = {name: i for i, name in enumerate(classes)} | {"": UNLABELLED}
+    """Ids of class names; an unknown one is named with its line."""
+    ids = dict.fromkeys(UNLABELLED_NAMES, UNLABELLED) | {name: i for i, name in enumerate(classes)}
     try:
         return np.array([ids[name] for name in names], dtype=np.int64)
     except KeyError as error:
