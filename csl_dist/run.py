@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from csl_dist.checkpoints import CheckpointStore
+from csl_dist.checkpoints import CheckpointStore, require_checkpoints
 from csl_dist.config import RunConfig, ScorerConfig, config_as_dict, parse_config
 from csl_dist.corrupt import Corruption, chosen_kinds, corrupted
 from csl_dist.datasets import Dataset, open_dataset, read_errors
@@ -59,9 +59,6 @@ class Run:
     @property
     def scores(self) -> ScoreStore:
         return ScoreStore(self.layout.scores)
-
-    def video(self, video_id: str) -> Video:
-        return next(video for video in self.dataset.videos if video.id == video_id)
 
     def annotations(self, videos: Sequence[str], use: Split) -> list[Annotation]:
         """Labels of videos as one use of them sees them: with the errors planted for that use."""
@@ -253,8 +250,7 @@ def class_weights_of(
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Loss weights (C,) of a fold's training, or ones where the run asks for none."""
     infos = run.checkpoints(scorer, fold).infos()
-    if not infos:
-        raise NotReadyError(f"scorer {scorer!r} has no checkpoints yet; run `csl train`")
+    require_checkpoints(infos, scorer)
     weights_C = np.array(infos[0].class_weights)
     return weights_C if run.config.reduce.weighted else np.ones_like(weights_C)
 

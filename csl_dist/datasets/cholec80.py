@@ -26,6 +26,7 @@ PHASES = (
     "CleaningCoagulation",
     "GallbladderRetraction",
 )
+M2CAI16_PHASES = ("TrocarPlacement", *PHASES)
 LABELS_FPS = 25.0
 
 SPLITS = {"own": (50, 10), "paper": (50, 10), "tecno": (40, 8), "tmrnet": (40, 0)}
@@ -119,18 +120,6 @@ def _classes(file: Path) -> tuple[str, ...]:
     """Cholec80's phases; those of M2CAI16, in its own order, where the first file has its names."""
     names = set(read_phases(str(file)))
     return M2CAI16_PHASES if "TrocarPlacement" in names else PHASES
-
-
-M2CAI16_PHASES = (
-    "TrocarPlacement",
-    "Preparation",
-    "CalotTriangleDissection",
-    "ClippingCutting",
-    "GallbladderDissection",
-    "GallbladderPackaging",
-    "CleaningCoagulation",
-    "GallbladderRetraction",
-)
 
 
 def _number(path: Path) -> int:

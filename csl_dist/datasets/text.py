@@ -7,7 +7,6 @@ import numpy as np
 from csl_dist.errors import DataError
 from csl_dist.records import UNLABELLED, IntArray
 
-
 UNLABELLED_NAMES = ("", "-")
 """What stands for a frame without a label; at the end of a file, where blank lines do not count,
 only the second does."""
