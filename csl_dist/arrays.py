@@ -6,6 +6,8 @@ chunks such that each is written by one unit of work alone.
 
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import zarr
 from zarr.storage import ObjectStore
 
@@ -35,6 +37,9 @@ def create_array(
         dtype=dtype,
         attributes=attributes,
         compressors="auto" if compressed else None,
+        # A chunk that got lost must not read as a number.
+        fill_value=float("nan"),
+        config={"write_empty_chunks": True},
         overwrite=True,
     )
 
@@ -43,7 +48,14 @@ def open_array(storage: Storage, key: str, *, writable: bool = False) -> Array:
     """An array that exists; StorageError where it does not."""
     try:
         store = ObjectStore(storage.store(create=False), read_only=not writable)
-        array = zarr.open_array(store=store, path=key, mode="r+" if writable else "r")
+        return zarr.open_array(store=store, path=key, mode="r+" if writable else "r")
     except FileNotFoundError as error:
         raise StorageError(f"there is no array at {storage.url}/{key}") from error
-    return array
+    except (ValueError, KeyError) as error:
+        raise StorageError(f"the array at {storage.url}/{key} is damaged: {error}") from error
+
+
+def require_numbers(values: npt.NDArray[Any], where: str) -> None:
+    """Refuses values of an array that were never written, or were lost."""
+    if np.isnan(values).any():
+        raise StorageError(f"{where} has lost data; delete it and run the stage again")

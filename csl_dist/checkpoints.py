@@ -66,15 +66,15 @@ class CheckpointStore:
         self._storage.delete(f"{epoch_name(info.epoch - 1)}/resume.safetensors")
         return info
 
-    def infos(self) -> list[CheckpointInfo]:
-        """All published checkpoints, by epoch."""
-        names = sorted(key for key in self._storage.list_keys() if key.endswith("/meta.json"))
-        return [self._read_info(name) for name in names]
+    def infos(self, num_epochs: int) -> list[CheckpointInfo]:
+        """The published checkpoints up to an epoch, in order."""
+        epochs = [epoch for epoch in self.published_epochs() if epoch <= num_epochs]
+        return [self._read_info(f"{epoch_name(epoch)}/meta.json") for epoch in epochs]
 
     def published_epochs(self) -> list[int]:
-        """Epochs that are published; a single listing."""
-        names = sorted(key for key in self._storage.list_keys() if key.endswith("/meta.json"))
-        return [int(name.split("/")[0].removeprefix("epoch-")) for name in names]
+        """Epochs that are published, in order; a single listing."""
+        names = (key for key in self._storage.list_keys() if key.endswith("/meta.json"))
+        return sorted(int(name.split("/")[0].removeprefix("epoch-")) for name in names)
 
     def load(self, info: CheckpointInfo) -> State:
         """The weights, checked against the hash in the checkpoint's own description."""
@@ -86,6 +86,19 @@ class CheckpointStore:
             )
         return safetensors.torch.load(data)
 
+    def resume_point(self, num_epochs: int) -> int:
+        """The epoch to go on after: `num_epochs` where all are there, 0 to start anew.
+
+        Checkpoints without a gap count; going on also takes the optimiser's state, which only the
+        newest has.
+        """
+        epochs = self.published_epochs()
+        whole = next((n for n in range(len(epochs)) if epochs[n] != n + 1), len(epochs))
+        if whole >= num_epochs:
+            return num_epochs
+        resumable = whole and self._storage.exists(f"{epoch_name(whole)}/resume.safetensors")
+        return whole if resumable else 0
+
     def load_resume_state(self, epoch: int) -> State:
         """The optimiser's state after an epoch, which must be the newest."""
         data = self._storage.read(f"{epoch_name(epoch)}/resume.safetensors")
@@ -96,10 +109,6 @@ class CheckpointStore:
                 f"{self._storage.url}/{epoch_name(epoch)}/resume.safetensors is broken ({error}); "
                 "delete the folder and run `csl train`"
             ) from error
-
-    def clear(self) -> None:
-        """Deletes every checkpoint."""
-        self._storage.delete_folder()
 
     def _read_info(self, key: str) -> CheckpointInfo:
         data: dict[str, Any] = self._storage.read_json(key)
@@ -121,6 +130,19 @@ def epoch_name(epoch: int) -> str:
     return f"epoch-{epoch:04d}"
 
 
-def require_checkpoints(infos: list[CheckpointInfo], scorer: str) -> None:
+def require_fit(
+    infos: list[CheckpointInfo], scorer: str, *, encoder: str, classes: tuple[str, ...]
+) -> None:
+    """Refuses checkpoints that are missing, or were trained on other features or classes."""
     if not infos:
         raise NotReadyError(f"scorer {scorer!r} has no checkpoints yet; run `csl train`")
+    if infos[0].encoder != encoder:
+        raise CheckpointError(
+            f"the checkpoints of scorer {scorer!r} were trained on features of encoder "
+            f"{infos[0].encoder}, but the config has {encoder}; run `csl train`"
+        )
+    if infos[0].classes != classes:
+        raise CheckpointError(
+            f"the checkpoints of scorer {scorer!r} know the classes {', '.join(infos[0].classes)}, "
+            f"but the dataset has {', '.join(classes)}; run `csl train`"
+        )

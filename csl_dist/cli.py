@@ -16,6 +16,7 @@ from rich.markup import escape
 
 from csl_dist.config import RunConfig, load_config
 from csl_dist.errors import ConfigError, CslError, DataError
+from csl_dist.records import Split
 
 if TYPE_CHECKING:
     from csl_dist.remote.stage import Stage
@@ -142,6 +143,11 @@ def check(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
     turned = orientation(facts)
     if turned is not None:
         _say(turned)
+    if not dataset.in_split(Split.VAL) and loaded.flag.rule == "validation":
+        _say(
+            "threshold: there are no validation videos to set it, so the worst "
+            f"{loaded.flag.percent:g} % of the audited frames will be flagged"
+        )
     problems = all_problems(dataset, facts, loaded.dataset)
     for problem in problems:
         _complain("problem", problem)

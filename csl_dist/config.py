@@ -11,15 +11,24 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import yaml
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from csl_dist.errors import ConfigError
 
 FORBID = ConfigDict(extra="forbid")
 
+
+def odd(value: int) -> int:
+    if value % 2 == 0:
+        raise ValueError(
+            f"{value} is even, but a window has a frame in its middle; take {value + 1}"
+        )
+    return value
+
+
 Count = Annotated[int, Field(ge=1)]
-Positive = Annotated[float, Field(gt=0)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Percent = Annotated[float, Field(gt=0, le=100)]
 PlantableKind = Literal["mislabel", "disorder", "reorder", "duplicate", "insert", "jitter"]
@@ -71,7 +80,8 @@ class DatasetConfig:
     length_mismatch: Literal["error", "trim"] = "error"
     """`trim`: labels beyond the last frame are dropped, frames beyond the last label unlabelled."""
     truth: str | None = None
-    """CSV of known label errors, read by `evaluate` alone."""
+    """CSV of known errors, read by `evaluate` alone: video, kind, start, stop (half-open, in
+    sampled frames), true_label."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,8 +185,8 @@ class ReduceConfig:
 
     __pydantic_config__: ClassVar[ConfigDict] = FORBID
 
-    window: Count = 9
-    """Frames of the local mean that smooths CSL, the frame itself in the middle."""
+    window: Annotated[int, Field(ge=1), AfterValidator(odd)] = 9
+    """Frames of the local mean that smooths CSL, the frame itself in the middle; an odd number."""
     weighted: bool = True
     """Weight each class's loss as in training. Paper: True."""
 
@@ -245,9 +255,11 @@ class RunConfig:
 def load_config(path: str | Path, overrides: Iterable[str] = ()) -> RunConfig:
     """Reads a YAML config; `overrides` are `section.key=value` as in `--set`."""
     try:
-        text = Path(path).read_text()
+        text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise ConfigError(f"can't read the config {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"the config {path} is not UTF-8 text: {error}") from error
     try:
         data = yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -298,7 +310,11 @@ def set_value(data: dict[str, Any], override: str) -> None:
         if not isinstance(inner, dict):
             raise ConfigError(f"--set {override}: {section} is a value, not a section")
         data = inner
-    data[key] = yaml.safe_load(value)
+    try:
+        data[key] = yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        reason = " ".join(str(error).split())
+        raise ConfigError(f"--set {override}: the value is not valid YAML: {reason}") from error
 
 
 def parse_config(data: Mapping[str, Any], *, where: str) -> RunConfig:
@@ -333,7 +349,7 @@ def _sentence(detail: ErrorDetails) -> str:
         case "dataclass_type" | "dict_type":
             return f"{key!r} is {detail['input']!r}, but must be a section of keys"
         case "value_error":
-            return str(detail["ctx"]["error"])
+            return f"{key}: {detail['ctx']['error']}" if key else str(detail["ctx"]["error"])
         case _:
             return f"{key!r} is {detail['input']!r}: {detail['msg'].lower()}"
 

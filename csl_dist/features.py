@@ -12,8 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from csl_dist.arrays import create_array, open_array
-from csl_dist.errors import NotReadyError
+from csl_dist.arrays import create_array, open_array, require_numbers
 from csl_dist.feature_files import FeatureFile
 from csl_dist.ledger import Ledger, Unit
 from csl_dist.records import FloatArray, IntArray, Span, Timeline
@@ -21,6 +20,9 @@ from csl_dist.storage import Storage, key_part
 from csl_dist.timeline import sampled
 
 Features = npt.NDArray[np.float32]
+
+FEATURE_CACHE_BYTES = 2 * 2**30
+"""Features that one worker keeps in memory."""
 
 
 class FeatureSource(Protocol):
@@ -59,12 +61,13 @@ class FeatureEntry:
 
     @property
     def key(self) -> str:
-        return key_part(self.video)
+        """Holds the fingerprint, so that runs which share a store never overwrite each other."""
+        return f"{key_part(self.video)}/{self.fingerprint}"
 
     @property
     def unit(self) -> Unit:
         """The record of the whole video."""
-        return Unit(f"{self.key}/video", self.fingerprint)
+        return Unit(key_part(self.video), self.fingerprint)
 
     def chunk_unit(self, span: Span) -> Unit:
         return Unit(f"{self.key}/{span.start}-{span.stop}", self.fingerprint)
@@ -90,8 +93,6 @@ class FeatureStore:
         self, entry: FeatureEntry, timeline: Timeline, *, chunk_frames: int, dtype: str
     ) -> None:
         """Lays out a video's arrays; its chunks are written afterwards, each by one writer."""
-        self._videos.retire([entry.unit], entry.key)
-        self._chunks.forget(self._chunks.done(entry.key))
         num_frames = len(timeline.times_T)
         create_array(
             self._storage,
@@ -99,7 +100,7 @@ class FeatureStore:
             shape=(num_frames, self._width),
             chunks=(min(chunk_frames, num_frames), self._width),
             dtype=dtype,
-            attributes={"encoder": self.encoder, "fingerprint": entry.fingerprint},
+            attributes={"encoder": self.encoder, "video": entry.video},
         )
         times = create_array(
             self._storage,
@@ -146,14 +147,10 @@ class FeatureStore:
         )
 
     def read(self, video: str) -> Features:
-        entry = self._entries[video]
-        array = open_array(self._storage, f"{entry.key}/features")
-        if array.attrs.get("fingerprint") != entry.fingerprint:
-            raise NotReadyError(
-                f"the features of video {video!r} in {self._storage.url} are of another version "
-                "of the video; run `csl extract`"
-            )
-        return np.asarray(array[:], dtype=np.float32)
+        key = f"{self._entries[video].key}/features"
+        features_TD = np.asarray(open_array(self._storage, key)[:], dtype=np.float32)
+        require_numbers(features_TD, f"{self._storage.url}/{key}")
+        return features_TD
 
     def width(self) -> int:
         return self._width
@@ -208,7 +205,12 @@ class ReadyFeatures:
 class FeatureReader:
     """Reads features in their planted order and keeps the latest used, up to some bytes."""
 
-    def __init__(self, source: FeatureSource, orders: Mapping[str, IntArray], max_bytes: int):
+    def __init__(
+        self,
+        source: FeatureSource,
+        orders: Mapping[str, IntArray],
+        max_bytes: int = FEATURE_CACHE_BYTES,
+    ):
         self._source = source
         self._orders = orders
         self._max_bytes = max_bytes

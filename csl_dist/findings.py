@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from csl_dist.errors import NotReadyError
+from csl_dist.errors import NotReadyError, StorageError
 from csl_dist.evaluate import kind_metrics, truth_of_kind
 from csl_dist.flag import (
     APPEARANCE_QUANTILE,
@@ -56,8 +56,10 @@ def read_scored(run: Run, split: Split, name: str = SCORE) -> Scored:
 
 def write_flags(run: Run) -> int:
     """Flags suspicious spans of the audit videos; returns how many there are."""
-    unit = Unit("flags", fingerprint(_scores_made(run), run.config.flag))
-    _once(run, unit, lambda: _put_flags(run, make_flags(run)))
+    scorers = [run.temporal_scorer(), run.framewise_scorer()]
+    classes = list(run.dataset.classes)
+    unit = Unit("flags", fingerprint(_scores_made(run), run.config.flag, scorers, classes))
+    _once(run, unit, RunLayout.FLAGS, lambda: _put_flags(run, make_flags(run)))
     return len(read_flags(run.layout))
 
 
@@ -93,8 +95,10 @@ def run_thresholds(run: Run, audit: Scored, validation: Scored) -> Thresholds:
     temporal, framewise = run.temporal_scorer(), run.framewise_scorer()
     appearance = None
     if framewise is not None and framewise != temporal:
-        reference = validation if validation.annotations else audit
-        appearance = float(np.nanquantile(reference.pooled(framewise), APPEARANCE_QUANTILE))
+        reference = validation.pooled(framewise)
+        if np.isnan(reference).all():
+            reference = audit.pooled(framewise)
+        appearance = float(np.nanquantile(reference, APPEARANCE_QUANTILE))
     tau = threshold(run.config.flag, validation.pooled(temporal), audit.pooled(temporal))
     return Thresholds(suspicious=tau, appearance=appearance)
 
@@ -103,15 +107,22 @@ def read_flags(layout: RunLayout) -> pd.DataFrame:
     """The flags of a run, worst first."""
     if not layout.root.exists(RunLayout.FLAGS):
         raise NotReadyError(f"{layout.root.url} has no flags yet; run `csl audit`")
-    return pd.read_parquet(io.BytesIO(layout.root.read(RunLayout.FLAGS)))
+    try:
+        return pd.read_parquet(io.BytesIO(layout.root.read(RunLayout.FLAGS)))
+    except (OSError, ValueError) as error:
+        raise StorageError(
+            f"{layout.root.url}/{RunLayout.FLAGS} is damaged ({error}); delete it and run "
+            "`csl audit`"
+        ) from error
 
 
 def write_metrics(run: Run) -> dict[str, Any]:
     """Compares scores with the known errors, if there are any, and returns `metrics.json`."""
     errors = fingerprint([str(error) for error in run.known_errors()])
     unit = Unit("metrics", fingerprint(_scores_made(run), errors))
-    _once(run, unit, lambda: run.layout.root.put_json(RunLayout.METRICS, make_metrics(run)))
-    metrics: dict[str, Any] = run.layout.root.read_json(RunLayout.METRICS)
+    root = run.layout.root
+    _once(run, unit, RunLayout.METRICS, lambda: root.put_json(RunLayout.METRICS, make_metrics(run)))
+    metrics: dict[str, Any] = root.read_json(RunLayout.METRICS)
     return metrics
 
 
@@ -119,7 +130,7 @@ def make_metrics(run: Run) -> dict[str, Any]:
     names = ("final", "csl", "smoothed")
     scored = {name: read_scored(run, Split.AUDIT, name) for name in names}
     num_frames = {a.video: a.num_frames for a in scored[SCORE].annotations}
-    checkpoints = [len(run.checkpoints(name, 0).published_epochs()) for name in run.config.scorers]
+    checkpoints = [len(run.checkpoints(name, 0)) for name in run.config.scorers]
     metrics: dict[str, Any] = {
         "videos": len(num_frames),
         "frames": sum(num_frames.values()),
@@ -138,9 +149,10 @@ def make_metrics(run: Run) -> dict[str, Any]:
 
 
 def _scores_made(run: Run) -> str:
-    """Changes whenever any score of the run changes."""
-    units = sorted((unit.name, unit.fingerprint) for unit in run.scores.done())
-    return fingerprint(units, run.temporal_scorer())
+    """Changes with the score of any video, and with which videos are in which split."""
+    splits = {split: [v.id for v in run.dataset.in_split(split)] for split in Split}
+    scored = [*splits[Split.AUDIT], *splits[Split.VAL]]
+    return fingerprint(splits, run.scores.versions(scored, run.config.scorers))
 
 
 def _put_flags(run: Run, flags: list[Flag]) -> None:
@@ -149,10 +161,10 @@ def _put_flags(run: Run, flags: list[Flag]) -> None:
     run.layout.root.put(RunLayout.FLAGS, buffer.getvalue())
 
 
-def _once(run: Run, unit: Unit, make: Callable[[], None]) -> None:
-    """Makes a file unless it is on record as made from the same inputs."""
+def _once(run: Run, unit: Unit, key: str, make: Callable[[], None]) -> None:
+    """Makes a file unless it is there and on record as made from the same inputs."""
     ledger = Ledger(run.layout.root.child("records"))
-    if unit not in ledger.done():
+    if unit not in ledger.done() or not run.layout.root.exists(key):
         ledger.retire([unit])
         make()
         ledger.write(unit)

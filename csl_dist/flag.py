@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from csl_dist.config import FlagConfig
+from csl_dist.errors import DataError
 from csl_dist.records import (
     UNLABELLED,
     Annotation,
@@ -34,9 +35,11 @@ class Thresholds:
 
 
 def threshold(config: FlagConfig, validation: FloatArray, audit: FloatArray) -> float:
-    """The score above which a frame is flagged; NaN scores are left out."""
-    if config.rule == "validation" and len(validation):
+    """The score above which a frame is flagged; without validation videos, that of `top`."""
+    if config.rule == "validation" and not np.isnan(validation).all():
         return float(np.nanquantile(validation, config.quantile))
+    if np.isnan(audit).all():
+        raise DataError("the videos to audit have no labelled frame, so that nothing has a score")
     return float(np.nanquantile(audit, 1 - config.percent / 100))
 
 

@@ -11,6 +11,8 @@ class RunLayout:
     RUN = "run.json"
     FLAGS = "flags.parquet"
     METRICS = "metrics.json"
+    TRAINING = "training.json"
+    """In a fold: which of its trainings was asked for last."""
     REPORT = "report.html"
     RESERVED = ("features.zarr", "scores.zarr", "ray", "records")
     """Folders of the root that a scorer can't be named after."""
@@ -41,5 +43,6 @@ class RunLayout:
     def fold(self, scorer: str, fold: int) -> Storage:
         return self.scorer(scorer).child(f"fold-{fold}")
 
-    def checkpoints(self, scorer: str, fold: int) -> Storage:
-        return self.fold(scorer, fold).child("checkpoints")
+    def checkpoints(self, scorer: str, fold: int, training: str) -> Storage:
+        """Checkpoints of one training; another one, say at another learning rate, lies beside."""
+        return self.fold(scorer, fold).child(f"checkpoints/{training}")

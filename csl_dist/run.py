@@ -2,12 +2,13 @@
 
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 
 import numpy as np
+import torch
 
-from csl_dist.checkpoints import CheckpointStore, require_checkpoints
+from csl_dist.checkpoints import CheckpointInfo, CheckpointStore, require_fit
 from csl_dist.config import RunConfig, ScorerConfig, config_as_dict, parse_config
 from csl_dist.corrupt import Corruption, chosen_kinds, corrupted
 from csl_dist.datasets import Dataset, open_dataset, read_errors
@@ -17,7 +18,7 @@ from csl_dist.extract import SourceVideo, source_videos
 from csl_dist.feature_files import inspect
 from csl_dist.features import FeatureSource, FeatureStore, ReadyEntry, ReadyFeatures
 from csl_dist.layout import FORMAT_VERSION, RunLayout
-from csl_dist.models import ModelSpec, sees_context
+from csl_dist.models import ModelSpec, build_scorer, sees_context
 from csl_dist.records import (
     Annotation,
     ErrorKind,
@@ -50,8 +51,12 @@ class Run:
     planted: dict[Split, dict[str, ErrorKind]] = field(repr=False)
     """Kinds of errors to plant, by what the video is used for, then id."""
 
-    def checkpoints(self, scorer: str, fold: int) -> CheckpointStore:
-        return CheckpointStore(self.layout.checkpoints(scorer, fold))
+    def checkpoints(self, scorer: str, fold: int) -> list[CheckpointInfo]:
+        """The checkpoints that an audit uses: those of the training that was asked for last."""
+        store = current_checkpoints(self.layout, scorer, fold)
+        infos = store.infos(self.config.train.epochs)
+        require_fit(infos, scorer, encoder=self.features.encoder, classes=self.dataset.classes)
+        return infos
 
     def trajectories(self, scorer: str) -> TrajectoryStore:
         return TrajectoryStore(self.layout.scorer(scorer))
@@ -165,6 +170,14 @@ class Run:
         return blind[0] if blind else None
 
 
+def current_checkpoints(layout: RunLayout, scorer: str, fold: int) -> CheckpointStore:
+    """The checkpoints of the training that was asked for last; none where there was no training."""
+    folder = layout.fold(scorer, fold)
+    started = folder.exists(RunLayout.TRAINING)
+    training = folder.read_json(RunLayout.TRAINING)["training"] if started else "none"
+    return CheckpointStore(layout.checkpoints(scorer, fold, training))
+
+
 def orders_of(annotations: Sequence[Annotation]) -> dict[str, IntArray]:
     """The videos whose frames planted errors moved, for FeatureReader."""
     return {a.video: a.order_T for a in annotations if a.order_T is not None}
@@ -176,10 +189,6 @@ def model_name(scorer: str, config: ScorerConfig) -> str:
 
 def open_run(config: RunConfig) -> Run:
     """Opens the dataset and stores of a config; writes nothing."""
-    for name, scorer in config.scorers.items():
-        sees_context(model_name(name, scorer))  # refuses an unknown model before any work
-        if name in RunLayout.RESERVED:
-            raise ConfigError(f"scorers: {name!r} is a name that the run root needs itself")
     dataset = open_dataset(config.dataset)
     layout = RunLayout(Storage(config.root))
     sources: dict[str, SourceVideo] = {}
@@ -194,7 +203,18 @@ def open_run(config: RunConfig) -> Run:
             {video: source.entry for video, source in sources.items()},
             FEATURE_WIDTH,
         )
-    return Run(config, layout, dataset, features, sources, planted_kinds(dataset, config))
+    run = Run(config, layout, dataset, features, sources, planted_kinds(dataset, config))
+    for scorer in config.scorers:
+        refuse_unbuildable(run, scorer)
+    return run
+
+
+def refuse_unbuildable(run: Run, scorer: str) -> None:
+    """Builds a scorer without memory for its weights, so that a mistake shows before any work."""
+    if scorer in RunLayout.RESERVED:
+        raise ConfigError(f"scorers: {scorer!r} is a name that the run root needs itself")
+    with torch.device("meta"):
+        build_scorer(run.model_spec(scorer))
 
 
 def uses_ready_features(dataset: Dataset) -> bool:
@@ -249,9 +269,7 @@ def class_weights_of(
     run: Run, scorer: str, fold: int
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Loss weights (C,) of a fold's training, or ones where the run asks for none."""
-    infos = run.checkpoints(scorer, fold).infos()
-    require_checkpoints(infos, scorer)
-    weights_C = np.array(infos[0].class_weights)
+    weights_C = np.array(run.checkpoints(scorer, fold)[0].class_weights)
     return weights_C if run.config.reduce.weighted else np.ones_like(weights_C)
 
 
@@ -266,6 +284,7 @@ def write_run_file(run: Run) -> None:
         "num_scored": sum(len(fold.scored) for fold in run.dataset.folds),
         "num_folds": len(run.dataset.folds),
         "num_to_extract": len(run.sources),
+        "has_known_errors": run.has_known_errors(),
         "versions": {"python": platform.python_version()} | {p: version(p) for p in packages},
     }
     root = run.layout.root
@@ -276,16 +295,17 @@ def write_run_file(run: Run) -> None:
 def read_run_config(root: str) -> RunConfig:
     """The config of a run from its root alone."""
     storage = Storage(root)
-    try:
-        content = storage.read_json(RunLayout.RUN)
-    except StorageError as error:
+    if not storage.exists(RunLayout.RUN):
         raise NotReadyError(
             f"{root} is not a run root: it has no {RunLayout.RUN}; give the folder that "
             "`root:` in the config names"
-        ) from error
+        )
+    content = storage.read_json(RunLayout.RUN)
     if content["format_version"] != FORMAT_VERSION:
         raise StorageError(
             f"{root} has format version {content['format_version']}, but this csl_dist reads "
             f"{FORMAT_VERSION}; use the version of csl_dist that wrote it"
         )
-    return parse_config(content["config"], where=f"{root}/{RunLayout.RUN}")
+    config = parse_config(content["config"], where=f"{root}/{RunLayout.RUN}")
+    # The root may have been moved or copied since.
+    return replace(config, root=storage.url)

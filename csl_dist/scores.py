@@ -28,6 +28,11 @@ class ScoreStore:
     def done(self) -> set[Unit]:
         return self._ledger.done()
 
+    def versions(self, videos: Iterable[str], scorers: Iterable[str]) -> list[tuple[str, str]]:
+        """Name and fingerprint of the scores of these videos and scorers alone."""
+        names = {self.unit(v, s, "").name for v in videos for s in scorers}
+        return sorted((u.name, u.fingerprint) for u in self.done() if u.name in names)
+
     def retire(self, units: Iterable[Unit]) -> None:
         """Call before units are written: their scores under other labels are about to go."""
         self._ledger.retire(units)
@@ -47,10 +52,18 @@ class ScoreStore:
 
     def read(self, video: str, scorer: str, name: str) -> FloatArray:
         """One score (T,) of a video."""
+        key = f"{key_part(video)}/{key_part(scorer)}/{name}"
         try:
-            array = open_array(self._storage, f"{key_part(video)}/{key_part(scorer)}/{name}")
+            array = open_array(self._storage, key)
         except StorageError as error:
             raise NotReadyError(
-                f"video {video!r} has no score {scorer}/{name} yet; run `csl audit`"
+                f"video {video!r} has no score {scorer}/{name}; run `csl audit`, and if it says "
+                f"that all are reduced, delete {self._storage.url} first"
             ) from error
+        # Frames without a label score NaN, so that a lost chunk must be told by its absence.
+        if array.nchunks_initialized < array.nchunks:
+            raise StorageError(
+                f"{self._storage.url}/{key} has lost data; delete {self._storage.url} and run "
+                "`csl audit`"
+            )
         return np.asarray(array[:])

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from csl_dist.checkpoints import CheckpointStore
 from csl_dist.layout import RunLayout
-from csl_dist.run import read_run_config
+from csl_dist.run import current_checkpoints, read_run_config
 from csl_dist.storage import Storage
 from csl_dist.trajectories import TrajectoryStore
 
@@ -25,7 +24,7 @@ def run_status(root: str) -> list[StageStatus]:
     facts = layout.root.read_json(RunLayout.RUN)
     features = Storage(config.features.store) if config.features.store else layout.features
     extracted = {
-        key.split("/records/videos/")[1].split("/")[0]
+        key.split("/records/videos/")[1].split("@")[0]
         for key in features.list_keys()
         if "/records/videos/" in key
     }
@@ -33,12 +32,18 @@ def run_status(root: str) -> list[StageStatus]:
     num_epochs = config.train.epochs * facts["num_folds"]
     for scorer in config.scorers:
         done = sum(
-            len(CheckpointStore(layout.checkpoints(scorer, fold)).published_epochs())
+            min(
+                config.train.epochs,
+                len(current_checkpoints(layout, scorer, fold).published_epochs()),
+            )
             for fold in range(facts["num_folds"])
         )
         lines.append(StageStatus(stage=f"train {scorer}", done=done, total=num_epochs))
         done = len(TrajectoryStore(layout.scorer(scorer)).published_fingerprints())
         lines.append(StageStatus(stage=f"audit {scorer}", done=done, total=facts["num_scored"]))
-    for name, key in (("flags", RunLayout.FLAGS), ("metrics", RunLayout.METRICS)):
+    outputs = {"flags": RunLayout.FLAGS}
+    if facts["has_known_errors"]:
+        outputs["metrics"] = RunLayout.METRICS
+    for name, key in outputs.items():
         lines.append(StageStatus(stage=name, done=int(layout.root.exists(key)), total=1))
     return lines

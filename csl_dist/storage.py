@@ -5,6 +5,7 @@ of one. On local disk that is a temporary file and a rename, on object stores it
 obstore does both.
 """
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -18,6 +19,9 @@ from obstore.store import LocalStore, ObjectStore, from_url
 from csl_dist.errors import StorageError
 
 Result = TypeVar("Result")
+
+MAX_KEY_PART = 120
+"""Letters of a name that a key keeps; file systems allow 255 bytes a part."""
 
 
 class Storage:
@@ -83,7 +87,7 @@ class Storage:
         except FileNotFoundError:
             return False
         except (BaseError, OSError) as error:
-            raise StorageError(f"can't read {self.url}/{key}: {error}") from error
+            raise StorageError(f"can't read {self.url}/{key}: {_reason(error)}") from error
         return True
 
     def delete(self, key: str) -> None:
@@ -93,7 +97,7 @@ class Storage:
         except FileNotFoundError:
             pass
         except (BaseError, OSError) as error:
-            raise StorageError(f"can't delete {self.url}/{key}: {error}") from error
+            raise StorageError(f"can't delete {self.url}/{key}: {_reason(error)}") from error
 
     def delete_folder(self, prefix: str = "") -> None:
         """Removes every key below a prefix."""
@@ -114,8 +118,14 @@ class Storage:
         try:
             return action()
         except (BaseError, OSError) as error:
-            reason = "there is no such file" if isinstance(error, FileNotFoundError) else error
-            raise StorageError(f"can't {verb} {self.url}/{key}: {reason}") from error
+            raise StorageError(f"can't {verb} {self.url}/{key}: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    """One line of what went wrong; obstore adds a page of its own internals."""
+    if isinstance(error, FileNotFoundError):
+        return "there is no such file"
+    return str(error).split("\n")[0]
 
 
 def key_part(name: str) -> str:
@@ -123,5 +133,7 @@ def key_part(name: str) -> str:
     safe = re.sub(
         r"[^A-Za-z0-9._-]", lambda m: "".join(f"={b:02X}" for b in m.group().encode()), name
     )
+    if len(safe) > MAX_KEY_PART:
+        safe = f"{safe[:MAX_KEY_PART]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
     # A leading dot would make a hidden file, or the folder itself, or its parent.
     return "=2E" + safe[1:] if safe.startswith(".") else safe

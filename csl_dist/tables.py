@@ -24,10 +24,10 @@ def metrics_table(metrics: dict[str, Any]) -> Table:
         table.add_column(heading, justify="right")
     for kind in ErrorKind:
         rows = [(s, m[kind]) for s, m in metrics["scorers"].items() if kind in m]
-        best = max((m["auc_smoothed"] for _, m in rows), default=None)
+        best = max((m["auc_smoothed"] or 0.0 for _, m in rows), default=None)
         for scorer, m in rows:
             names = ("eda_top_10", "auc_final", "auc_csl", "auc_smoothed")
-            cells = [f"{100 * m[name]:.1f}" for name in names]
+            cells = ["-" if m[name] is None else f"{100 * m[name]:.1f}" for name in names]
             if m["auc_smoothed"] == best:
                 cells[-1] = f"[bold]{cells[-1]}[/]"
             table.add_row(kind, scorer, *cells, end_section=scorer == rows[-1][0])

@@ -5,7 +5,7 @@ all randomness is seeded anew at its start. So a training that resumes goes on e
 never stopped.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from torch.nn.functional import cross_entropy
 from csl_dist.batches import ReadFeatures, pad_features, plan_batches, to_device
 from csl_dist.checkpoints import CheckpointInfo, State
 from csl_dist.config import TrainConfig
+from csl_dist.errors import DataError
 from csl_dist.models import ModelSpec, Scorer, build_scorer
 from csl_dist.records import UNLABELLED, Annotation, FloatArray, array_fingerprint, fingerprint
 
@@ -32,24 +33,33 @@ class TrainingTask:
     classes: tuple[str, ...]
     encoder: str
     annotations: tuple[Annotation, ...]
-    features: dict[str, str]
-    """Fingerprint of each video's features."""
+    fingerprint: str
+    """Of all that decides the weights after an epoch; `training_fingerprint` makes it."""
 
     @property
     def name(self) -> str:
         return f"{self.scorer}/fold-{self.fold}"
 
-    def fingerprint(self) -> str:
-        """Changes with anything that changes the weights of an epoch, but not with their number."""
-        config = self.config
-        return fingerprint(
-            self.model,
-            [config.learning_rate, config.weight_decay, config.clip_norm, config.batch_frames],
-            [config.seed, config.workers],
-            self.classes,
-            {a.video: array_fingerprint(a.labels_T) for a in self.annotations},
-            self.features,
-        )
+
+def training_fingerprint(
+    model: ModelSpec,
+    config: TrainConfig,
+    classes: tuple[str, ...],
+    annotations: Sequence[Annotation],
+    features: dict[str, str],
+) -> str:
+    """Changes with anything that changes the weights of an epoch, but not with their number.
+
+    `features` are the fingerprints of the videos' features.
+    """
+    return fingerprint(
+        model,
+        [config.learning_rate, config.weight_decay, config.clip_norm, config.batch_frames],
+        [config.seed, config.workers],
+        classes,
+        {a.video: array_fingerprint(a.labels_T) for a in annotations},
+        features,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +89,8 @@ def train_epochs(
     start: tuple[int, State, State] | None = None,
 ) -> Iterator[EpochResult]:
     """Yields after every epoch; `start` is (epoch, weights, resume state) of the last one done."""
+    if start is not None and start[0] >= task.config.epochs:
+        return
     weights_C = class_weights(class_counts(task.annotations, len(task.classes)))
     torch.manual_seed(task.config.seed)
     scorer = build_scorer(task.model)
@@ -109,7 +121,7 @@ def train_epochs(
             class_weights=tuple(weights_C.tolist()),
             train_ids=tuple(a.video for a in task.annotations),
             encoder=task.encoder,
-            training=task.fingerprint(),
+            training=task.fingerprint,
             metrics={"train_loss": loss},
         )
         yield EpochResult(
@@ -190,6 +202,8 @@ def class_weights(counts_C: FloatArray) -> FloatArray:
     A class that training never sees gets the weight of the rarest that it does see.
     """
     seen = counts_C > 0
+    if not seen.any():
+        raise DataError("the training videos have no labelled frame")
     weights = np.zeros(len(counts_C))
     weights[seen] = counts_C.sum() / (seen.sum() * counts_C[seen])
     weights[~seen] = weights.max()

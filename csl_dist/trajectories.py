@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from csl_dist.arrays import Array, create_array, open_array
+from csl_dist.arrays import Array, create_array, open_array, require_numbers
 from csl_dist.errors import NotReadyError
 from csl_dist.ledger import Ledger, Unit
 from csl_dist.records import FloatArray, fingerprint
@@ -77,7 +77,9 @@ class Trajectory:
 
     def read(self, start: int = 0, stop: int | None = None) -> npt.NDArray[np.float32]:
         """Log-probabilities (E, stop - start, C) in float32."""
-        return np.asarray(self._array[:, start:stop], dtype=np.float32)
+        logp_ETC = np.asarray(self._array[:, start:stop], dtype=np.float32)
+        require_numbers(logp_ETC, f"the trajectory {self._array.name}")
+        return logp_ETC
 
 
 class TrajectoryStore:
@@ -114,16 +116,18 @@ class TrajectoryStore:
         """Lays out a group's rows, or makes room for more epochs."""
         self._rows.retire(units.values(), group.key)
         key = _rows_key(group)
-        num_epochs = max(units)
+        shape = (max(units), group.num_frames, num_classes)
         if self._storage.exists(f"{key}/zarr.json"):
             array = open_array(self._storage, key, writable=True)
-            if array.shape[0] < num_epochs:
-                array.resize((num_epochs, *array.shape[1:]))
-            return
+            if array.shape[1:] == shape[1:] and array.dtype == dtype:
+                array.resize((max(array.shape[0], shape[0]), *shape[1:]))
+                return
+            # Rows of other classes or another type; no unit that is wanted now has any there.
+            self._rows.forget(self._rows.done(group.key))
         create_array(
             self._storage,
             key,
-            shape=(num_epochs, group.num_frames, num_classes),
+            shape=shape,
             chunks=(1, min(group.num_frames, ROW_CHUNK_FRAMES), num_classes),
             dtype=dtype,
             compressed=False,

@@ -6,6 +6,7 @@ without decoding, and a decoder that delivers other frames than those listed is 
 
 import hashlib
 import itertools
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -42,39 +43,44 @@ class VideoFile:
             stream = container.streams.video[0]
             ticks = _ticks(container, stream)
             if not len(ticks):
-                raise DataError(f"{self.path} has no video frames; is the file complete?")
+                raise DataError(
+                    f"{self.path} has no frames with timestamps; is the file complete? A raw "
+                    "stream must be put into a container such as mp4"
+                )
             return (ticks - ticks[0]) * float(stream.time_base)
 
     def decode(self, times_T: FloatArray) -> Iterator[Pixels]:
         """RGB frames (height, width, 3) at the given times, which must be timestamps of the file.
 
-        Seeks once to the key frame before the first wanted frame, then reads on; holds one frame.
+        Seeks to the key frame before the first wanted frame, then reads on; holds one frame. Where
+        a container without an index seeks too far, it is read from the beginning instead.
         """
-        if not len(times_T):
-            return
         with _open(self.path) as container:
             stream = container.streams.video[0]
-            stream.thread_type = "AUTO"
             time_base = float(stream.time_base)
             in_order = container.format.name not in FORMATS_WITHOUT_ORDER
             ticks = _ticks(container, stream, HEAD_PACKETS if in_order else None)
-            wanted = iter(np.round(times_T / time_base).astype(np.int64) + ticks[0])
-            target = next(wanted)
-            # Such containers are searched by decoding time, which runs a few frames ahead.
-            start = target if in_order else max(0, target - MOST_REORDERED)
-            container.seek(int(start), stream=stream, backward=True)
-            shown = _shown_in_order(container, stream)
-            for tick, frame in shown if in_order else _counted(shown, ticks):
-                if tick < target:
-                    continue
-                if tick > target:
-                    break
-                yield frame.to_ndarray(format="rgb24")
-                following = next(wanted, None)
-                if following is None:
-                    return
-                target = following
-            at = (int(target) - ticks[0]) * time_base
+        wanted = deque(np.round(times_T / time_base).astype(np.int64) + ticks[0])
+        for seek in (True, False):
+            if not wanted:
+                return
+            with _open(self.path) as container:
+                stream = container.streams.video[0]
+                stream.thread_type = "AUTO"
+                if seek:
+                    # Containers without order are searched by decoding time, which runs ahead.
+                    start = int(wanted[0])
+                    start = start if in_order else max(0, start - MOST_REORDERED)
+                    container.seek(start, stream=stream, backward=True)
+                shown = _shown_in_order(container, stream)
+                for tick, frame in shown if in_order else _counted(shown, ticks):
+                    if tick == wanted[0]:
+                        wanted.popleft()
+                        yield frame.to_ndarray(format="rgb24")
+                    if not wanted or tick > wanted[0]:
+                        break
+        if wanted:
+            at = (int(wanted[0]) - ticks[0]) * time_base
             raise DataError(
                 f"{self.path}: the frame at {at:.2f} s can't be decoded; re-encode the file"
             )
@@ -86,7 +92,11 @@ class VideoFile:
 def _ticks(container: Any, stream: Any, num_packets: int | None = None) -> IntArray:
     """Timestamps of the packets, ascending, in the stream's own unit."""
     packets = itertools.islice(container.demux(stream), num_packets)
-    return np.array(sorted(p.pts for p in packets if p.pts is not None), dtype=np.int64)
+    shown = (p.pts for p in packets if p.pts is not None and not p.is_discard)
+    try:
+        return np.array(sorted(shown), dtype=np.int64)
+    except av.FFmpegError as error:
+        raise DataError(f"{container.name} is broken: {error}") from error
 
 
 def _shown_in_order(container: Any, stream: Any) -> Iterator[tuple[int, Any]]:

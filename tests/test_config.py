@@ -38,6 +38,8 @@ def test_config_as_dict_reads_back_equal() -> None:
         ({"scorers": {"a": {"modle": 1}}}, "unknown key 'scorers.a.modle'; did you mean 'model'?"),
         ({"train": {"epochs": "many"}}, "'train.epochs' is 'many': input should be a valid int"),
         ({"train": {"epochs": 0}}, "'train.epochs' is 0: input should be greater than or equal"),
+        ({"reduce": {"window": 4}}, "reduce.window: 4 is even"),
+        ({"dataset": {"path": "d", "fps": float("inf")}}, "'dataset.fps' is inf"),
         ({"train": 3}, "'train' is 3, but must be a section of keys"),
         ({"dataset": {}}, "'dataset.path' is missing"),
         ({"scorers": {}}, "at least one scorer is needed"),
@@ -70,7 +72,7 @@ def test_set_overrides_values_and_makes_sections(tmp_path: Path) -> None:
     assert config.scorers["only"].model == "framewise"
 
 
-@pytest.mark.parametrize("override", ["train.epochs", "=3", "root.x=1"])
+@pytest.mark.parametrize("override", ["train.epochs", "=3", "root.x=1", "train.epochs=[1"])
 def test_set_of_the_wrong_form_is_refused(override: str) -> None:
     with pytest.raises(ConfigError, match="--set"):
         set_value({"root": "r"}, override)
@@ -92,6 +94,13 @@ def test_file_that_is_not_a_mapping_is_refused(tmp_path: Path, text: str) -> Non
     path = tmp_path / "c.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError, match=r"c\.yaml"):
+        load_config(path)
+
+
+def test_file_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_bytes(b"root: \xff\xfe")
+    with pytest.raises(ConfigError, match="is not UTF-8 text"):
         load_config(path)
 
 

@@ -4,12 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from csl_dist.errors import DataError
-from csl_dist.evaluate import Truth, auc_micro, eda_top, mask_of, truth_of_kind
+from csl_dist.evaluate import Truth, auc_micro, eda_top, truth_of_kind
 from csl_dist.records import ErrorKind, PlantedError, Span
 
 
 def truth(*spans: Span, num_frames: int = 20) -> Truth:
-    return Truth(videos=("v",), masks={"v": mask_of(spans, num_frames)}, spans={"v": spans})
+    errors = [PlantedError(video="v", kind=ErrorKind.MISLABEL, span=span) for span in spans]
+    return truth_of_kind(ErrorKind.MISLABEL, errors, {"v": num_frames})
 
 
 @given(st.lists(st.integers(0, 4), min_size=20, max_size=20))
@@ -49,7 +50,28 @@ def test_truth_of_a_kind_leaves_videos_with_other_kinds_out() -> None:
     assert not found.masks["clean"].any()
 
 
+def test_frames_of_another_kind_in_the_same_video_do_not_count() -> None:
+    errors = [
+        PlantedError(video="v", kind=ErrorKind.MISLABEL, span=Span(0, 2)),
+        PlantedError(video="v", kind=ErrorKind.DISORDER, span=Span(4, 6)),
+    ]
+    score = np.array([5.0, 5, 1, 1, 9, 9, 1])
+    for kind in (ErrorKind.MISLABEL, ErrorKind.DISORDER):
+        assert auc_micro(truth_of_kind(kind, errors, {"v": 7}), {"v": score}) == 1.0
+
+
+def test_video_that_is_all_wrong_or_all_right_has_no_auc() -> None:
+    assert auc_micro(truth(Span(0, 20)), {"v": np.arange(20.0)}) is None
+    assert auc_micro(truth(), {"v": np.arange(20.0)}) is None
+    assert eda_top(truth(), {"v": np.arange(20.0)}, 10) is None
+
+
+def test_known_error_beyond_the_video_is_refused() -> None:
+    with pytest.raises(DataError, match="at frames 15 to 25, but the video has 20 sampled frames"):
+        truth(Span(15, 25))
+
+
 def test_errors_of_a_video_that_is_not_audited_are_refused() -> None:
     errors = [PlantedError(video="ghost", kind=ErrorKind.MISLABEL, span=Span(0, 1))]
-    with pytest.raises(DataError, match="not audited: ghost"):
+    with pytest.raises(DataError, match="in video 'ghost', which is not audited"):
         truth_of_kind(ErrorKind.MISLABEL, errors, {"v": 3})

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from csl_dist.config import FlagConfig
+from csl_dist.errors import DataError
 from csl_dist.flag import (
     Thresholds,
     close_gaps,
@@ -30,6 +31,13 @@ def test_threshold_by_validation_is_its_quantile() -> None:
 def test_threshold_by_top_percent_is_taken_from_the_audit() -> None:
     config = FlagConfig(rule="top", percent=10)
     assert threshold(config, np.zeros(3), np.arange(101.0)) == 90
+
+
+def test_threshold_without_labelled_validation_frames_is_that_of_top() -> None:
+    for validation in (np.empty(0), np.full(3, np.nan)):
+        assert threshold(FlagConfig(percent=10), validation, np.arange(101.0)) == 90
+    with pytest.raises(DataError, match="no labelled frame"):
+        threshold(FlagConfig(), np.empty(0), np.full(3, np.nan))
 
 
 def test_spans_stay_within_a_label_and_above_the_threshold() -> None:

@@ -23,6 +23,10 @@ def test_ribbon_has_one_segment_per_run_with_its_name() -> None:
     assert widths == [400, 200, 400]
 
 
+def test_names_are_text_not_markup() -> None:
+    assert "<title>&lt;b&gt;&amp;" in label_ribbon(np.array([0]), ("<b>&",))
+
+
 def test_curve_breaks_where_frames_have_no_label() -> None:
     score = np.array([1.0, 2.0, np.nan, 3.0])
     svg = score_curve(score, 1.5, [Span(1, 2)])

@@ -81,3 +81,16 @@ def test_ledger_retires_other_versions_of_a_unit_only(storage: Storage) -> None:
         ledger.write(unit)
     ledger.retire([Unit("a", "new")])
     assert ledger.done() == {Unit("a", "new"), Unit("b", "old")}
+
+
+def test_long_names_stay_below_the_limit_of_file_systems() -> None:
+    parts = {key_part("é" * 300), key_part("é" * 301), key_part("x" * 500)}
+    assert len(parts) == 3
+    assert max(map(len, parts)) < 200
+
+
+def test_storage_error_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(StorageError) as caught:
+        Storage(str(tmp_path / "file" / "below")).put("a", b"")
+    assert "\n" not in str(caught.value)

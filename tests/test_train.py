@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from csl_dist.checkpoints import CheckpointStore
+from csl_dist.checkpoints import CheckpointStore, require_fit
 from csl_dist.config import TrainConfig
-from csl_dist.errors import CheckpointError
+from csl_dist.errors import CheckpointError, DataError, NotReadyError
 from csl_dist.models import ModelSpec, build_scorer
 from csl_dist.records import Annotation
 from csl_dist.storage import Storage
@@ -17,6 +17,7 @@ from csl_dist.train import (
     epoch_batches,
     feature_moments,
     train_epochs,
+    training_fingerprint,
 )
 
 NUM_CLASSES, NUM_FEATURES = 3, 8
@@ -49,7 +50,7 @@ def task() -> TrainingTask:
         classes=("a", "b", "c"),
         encoder="enc",
         annotations=tuple(annotation(i, n) for i, n in enumerate(LENGTHS)),
-        features={f"v{i}": f"f{i}" for i in range(len(LENGTHS))},
+        fingerprint="training",
     )
 
 
@@ -141,15 +142,29 @@ def test_training_that_resumes_ends_with_the_same_weights(
 
 
 def test_fingerprint_follows_what_decides_the_weights(task: TrainingTask) -> None:
-    more_epochs = replace(task, config=replace(task.config, epochs=9, max_failures=0))
-    assert more_epochs.fingerprint() == task.fingerprint()
-    changed = annotation(9, LENGTHS[0])
+    features = {a.video: "f" for a in task.annotations}
+
+    def made(**changes: object) -> str:
+        parts = {
+            "model": task.model,
+            "config": task.config,
+            "classes": task.classes,
+            "annotations": task.annotations,
+            "features": features,
+        }
+        return training_fingerprint(*(parts | changes).values())  # type: ignore[arg-type]
+
+    more_epochs = replace(task.config, epochs=9, max_failures=0)
+    assert made(config=more_epochs) == made()
+    relabelled = replace(annotation(9, LENGTHS[0]), video="v0")
     others = [
-        replace(task, config=replace(task.config, seed=1)),
-        replace(task, features={**task.features, "v0": "new"}),
-        replace(task, annotations=(replace(changed, video="v0"), *task.annotations[1:])),
+        made(config=replace(task.config, seed=1)),
+        made(config=replace(task.config, learning_rate=1e-2)),
+        made(features=features | {"v0": "new"}),
+        made(annotations=(relabelled, *task.annotations[1:])),
+        made(classes=("a", "c", "b")),
     ]
-    assert len({t.fingerprint() for t in [task, *others]}) == 4
+    assert len({made(), *others}) == 6
 
 
 def test_checkpoint_reads_back_and_only_the_newest_can_resume(
@@ -159,7 +174,8 @@ def test_checkpoint_reads_back_and_only_the_newest_can_resume(
     saved = [
         store.save(r.info, r.weights, r.resume_state) for r in train_epochs(task, read_features)
     ]
-    assert store.infos() == saved
+    assert store.infos(3) == saved
+    assert store.infos(2) == saved[:2]
     assert store.published_epochs() == [1, 2, 3]
     assert sorted(k for k in storage.list_keys() if "resume" in k) == [
         "epoch-0003/resume.safetensors"
@@ -169,7 +185,40 @@ def test_checkpoint_reads_back_and_only_the_newest_can_resume(
 
 def test_checkpoint_without_description_does_not_count(storage: Storage) -> None:
     storage.put("epoch-0001/model.safetensors", b"half")
-    assert CheckpointStore(storage).infos() == []
+    assert CheckpointStore(storage).infos(9) == []
+    assert CheckpointStore(storage).resume_point(9) == 0
+
+
+def test_training_resumes_only_after_checkpoints_without_a_gap(
+    task: TrainingTask, storage: Storage
+) -> None:
+    store = CheckpointStore(storage)
+    for r in train_epochs(task, read_features):
+        store.save(r.info, r.weights, r.resume_state)
+    assert store.resume_point(3) == 3
+    assert store.resume_point(2) == 2
+    assert store.resume_point(5) == 3
+    storage.delete("epoch-0003/meta.json")
+    assert store.resume_point(3) == 0, "epoch 2 has no optimiser state any more"
+    storage.put("epoch-0003/meta.json", b"{}")
+    storage.delete("epoch-0002/meta.json")
+    assert store.resume_point(3) == 0
+
+
+def test_checkpoints_of_other_features_or_classes_are_refused(task: TrainingTask) -> None:
+    info = next(train_epochs(task, read_features)).info
+    require_fit([info], "s", encoder="enc", classes=("a", "b", "c"))
+    with pytest.raises(CheckpointError, match="features of encoder enc, but the config has new"):
+        require_fit([info], "s", encoder="new", classes=("a", "b", "c"))
+    with pytest.raises(CheckpointError, match="know the classes a, b, c, but .* c, b, a"):
+        require_fit([info], "s", encoder="enc", classes=("c", "b", "a"))
+    with pytest.raises(NotReadyError, match="no checkpoints yet; run `csl train`"):
+        require_fit([], "s", encoder="enc", classes=())
+
+
+def test_training_without_a_labelled_frame_is_refused() -> None:
+    with pytest.raises(DataError, match="no labelled frame"):
+        class_weights(np.zeros(3))
 
 
 def test_truncated_checkpoint_is_named(task: TrainingTask, storage: Storage) -> None:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from csl_dist.errors import NotReadyError
+from csl_dist.errors import NotReadyError, StorageError
 from csl_dist.ledger import Unit
 from csl_dist.storage import Storage
 from csl_dist.trajectories import Group, TrajectoryStore
@@ -113,3 +113,23 @@ def test_earlier_trajectory_can_be_read_until_the_next_is_published(
 def test_video_without_trajectory_says_what_to_run(store: TrajectoryStore) -> None:
     with pytest.raises(NotReadyError, match="video 'v9' has no trajectory in .*; run `csl audit`"):
         store.trajectory("v9")
+
+
+def test_rows_of_another_type_or_class_count_are_laid_out_anew(store: TrajectoryStore) -> None:
+    old = units(range(1, 3), "old")
+    store.create_rows(GROUP, old, num_classes=2, dtype="float16")
+    store.write_row(GROUP, 1, old[1], row(1)[:, :2])
+    wanted = units(range(1, 3))
+    assert score(store, wanted) == [1, 2]
+    store.compact(GROUP, wanted)
+    assert np.array_equal(store.trajectory("v 1").read(), np.stack([row(1), row(2)])[:, :5])
+
+
+def test_lost_chunk_is_an_error_and_not_a_number(store: TrajectoryStore, storage: Storage) -> None:
+    wanted = units(range(1, 3))
+    score(store, wanted)
+    store.compact(GROUP, wanted)
+    chunk = next(k for k in storage.list_keys("trajectories.zarr/v2") if "/c/" in k)
+    storage.delete(chunk)
+    with pytest.raises(StorageError, match="has lost data"):
+        store.trajectory("v2").read()

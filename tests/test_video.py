@@ -83,23 +83,33 @@ def test_file_facts_tell_a_replaced_file(clip: Path) -> None:
     assert file_facts(str(clip)) != before
 
 
-def test_avi_with_b_frames_shows_frames_in_order(tmp_path: Path) -> None:
-    path = tmp_path / "clip.avi"
-    options = {"bf": "2", "g": "24", "qscale": "2"}
+@pytest.mark.parametrize(
+    ("name", "codec", "options"),
+    [
+        ("clip.avi", "mpeg4", {"bf": "2", "g": "24", "qscale": "2"}),
+        ("clip.ts", "libx264", {"crf": "1", "g": "30", "bf": "2"}),
+        ("clip.mpg", "mpeg2video", {"g": "12", "bf": "2", "qscale": "2"}),
+        ("clip.mkv", "libx264", {"crf": "1", "g": "30", "bf": "3"}),
+    ],
+)
+def test_frames_of_other_containers_come_in_order(
+    tmp_path: Path, name: str, codec: str, options: dict[str, str]
+) -> None:
+    """AVI swaps timestamps of B-frames; the others start late or have no index to seek by."""
+    path = tmp_path / name
     with av.open(str(path), "w") as container:
-        stream = container.add_stream("mpeg4", rate=25, options=options)
-        stream.width = stream.height = 32
+        stream = container.add_stream(codec, rate=25, options=options)
+        stream.width = stream.height = 64
         stream.pix_fmt = "yuv420p"
         for n in range(100):
-            pixels = np.full((32, 32, 3), 2 * n, dtype=np.uint8)
+            pixels = np.full((64, 64, 3), 2 * n, dtype=np.uint8)
             container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
         container.mux(stream.encode())
-    video = VideoFile(str(path))
-    times = video.times()
+    times = VideoFile(str(path)).times()
     assert len(times) == 100
     for start in (0, 30, 49, 90):
         shown = shown_frames(path, times[start : start + 10])
-        assert np.abs(np.array(shown) - 2 * np.arange(start, start + 10)).max() <= 3
+        assert np.abs(np.array(shown) - 2 * np.arange(start, start + 10)).max() <= 4
 
 
 def test_broken_bytes_in_the_middle_are_an_error_with_the_time(clip: Path) -> None:

@@ -63,8 +63,8 @@ class Dataset:
 def read_errors(path: str) -> list[PlantedError]:
     """Known label errors from a CSV with columns video, kind, start, stop, true_label."""
     try:
-        with Path(path).open(newline="") as file:
-            return [
+        with Path(path).open(newline="", encoding="utf-8-sig") as file:
+            errors = [
                 PlantedError(
                     video=row["video"],
                     kind=ErrorKind(row["kind"]),
@@ -75,8 +75,11 @@ def read_errors(path: str) -> list[PlantedError]:
             ]
     except OSError as error:
         raise DataError(f"can't read the known errors {path}: {error.strerror}") from error
-    except (KeyError, ValueError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise DataError(
             f"{path}: expected columns video, kind ({', '.join(ErrorKind)}), start, stop, "
             f"true_label; got {error}"
         ) from error
+    if not errors:
+        raise DataError(f"{path} lists no errors; leave dataset.truth out where none are known")
+    return errors

@@ -8,7 +8,7 @@ import numpy as np
 from csl_dist.config import DatasetConfig, SplitLists
 from csl_dist.datasets.dataset import Dataset, Fold
 from csl_dist.errors import ConfigError
-from csl_dist.records import Split
+from csl_dist.records import Split, Video
 
 
 def with_splits(dataset: Dataset, config: DatasetConfig) -> Dataset:
@@ -23,6 +23,7 @@ def with_splits(dataset: Dataset, config: DatasetConfig) -> Dataset:
         dataset, found = _by_lists(dataset, config.splits)
         problems += found
     videos = {video.id: video for video in dataset.videos}
+    problems += _shared_sources(list(videos.values()))
     dataset = replace(
         dataset, videos=tuple(videos.values()), length_mismatch=config.length_mismatch
     )
@@ -31,6 +32,18 @@ def with_splits(dataset: Dataset, config: DatasetConfig) -> Dataset:
     else:
         dataset = replace(dataset, folds=(_only_fold(dataset),))
     return replace(dataset, problems=tuple(problems))
+
+
+def _shared_sources(videos: list[Video]) -> list[str]:
+    """Sources that are listed under several ids: trained on under one, audited under another."""
+    by_source: dict[str, list[str]] = {}
+    for video in videos:
+        by_source.setdefault(video.source, []).append(video.id)
+    return [
+        f"{source} is listed as {len(ids)} videos ({', '.join(ids)}); keep one"
+        for source, ids in by_source.items()
+        if len(ids) > 1
+    ]
 
 
 def _only_fold(dataset: Dataset) -> Fold:

@@ -44,11 +44,21 @@ def extract(stage: Stage) -> None:
         ]
     )
     tasks = [task for _, plan in plans for task in plan]
+    left = {source.entry: len(plan) for source, (_, plan) in zip(missing, plans, strict=True)}
+    lengths = {source.entry: frames for source, (frames, _) in zip(missing, plans, strict=True)}
+
+    def finish_complete() -> None:
+        for entry in [entry for entry, count in left.items() if count == 0]:
+            del left[entry]
+            facts = run.sources[entry.video].facts
+            store.finish(entry, num_frames=lengths[entry], source=facts)
+
+    finish_complete()
     with progress_bar(stage.console, "extract: chunks", total=len(tasks)) as bar:
-        for _ in _encoded(tasks, store, run.config.features, resources):
+        for row in _encoded(tasks, store, run.config.features, resources):
+            left[tasks[row["index"]].entry] -= 1
+            finish_complete()
             bar.advance()
-    for source, (num_frames, _) in zip(missing, plans, strict=True):
-        store.finish(source.entry, num_frames=num_frames, source=source.facts)
 
 
 @ray.remote

@@ -7,8 +7,9 @@ from typing import Any
 import ray
 import torch
 
-from csl_dist.checkpoints import CheckpointStore, require_checkpoints
+from csl_dist.checkpoints import CheckpointStore
 from csl_dist.config import ScoreConfig
+from csl_dist.errors import ConfigError
 from csl_dist.features import FeatureReader, FeatureSource
 from csl_dist.layout import RunLayout
 from csl_dist.ledger import Unit
@@ -27,8 +28,6 @@ from csl_dist.score import (
     require_finite,
 )
 from csl_dist.trajectories import Group, TrajectoryStore
-
-FEATURE_CACHE_BYTES = 2 * 2**30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +91,7 @@ def _plan(run: Run, scorer: str, annotations: Sequence[Annotation]) -> ScorerPla
     by_id = {a.video: a for a in annotations}
     units: dict[Group, tuple[ScoreUnit, ...]] = {}
     for fold in run.dataset.folds:
-        checkpoints = run.checkpoints(scorer, fold.index).infos()
-        require_checkpoints(checkpoints, scorer)
+        checkpoints = run.checkpoints(scorer, fold.index)
         refuse_leakage(checkpoints[0], fold.scored, run.config.audit.allow_in_sample)
         held_out = [by_id[video] for video in fold.scored]
         features = {a.video: run.seen_features(a) for a in held_out}
@@ -158,7 +156,12 @@ def _compact(store: TrajectoryStore, group: Group, units: dict[int, Unit]) -> No
 def _num_actors(config: ScoreConfig, resources: Resources) -> int:
     if resources.num_gpus:
         return resources.num_gpus
-    return max(1, resources.num_cpus // config.cpus_per_worker)
+    if config.cpus_per_worker > resources.num_cpus:
+        raise ConfigError(
+            f"score.cpus_per_worker is {config.cpus_per_worker}, but the cluster has "
+            f"{resources.num_cpus} CPUs; lower it"
+        )
+    return resources.num_cpus // config.cpus_per_worker
 
 
 def _actor_maker(run: Run, orders: dict[str, IntArray], resources: Resources) -> Callable[[], Any]:
@@ -182,7 +185,7 @@ class ScoreActor:
     ):
         self._config = config
         self._layout = layout
-        self._reader = FeatureReader(features, orders, FEATURE_CACHE_BYTES)
+        self._reader = FeatureReader(features, orders)
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         if self._device.type == "cpu":
             torch.set_num_threads(config.cpus_per_worker)
@@ -190,7 +193,9 @@ class ScoreActor:
     def work(self, task: ScoreSlice) -> None:
         """Scores a checkpoint's units, writing each as it is done."""
         checkpoint = task.units[0].checkpoint
-        checkpoints = CheckpointStore(self._layout.checkpoints(task.scorer, checkpoint.fold))
+        checkpoints = CheckpointStore(
+            self._layout.checkpoints(task.scorer, checkpoint.fold, checkpoint.training)
+        )
         trajectories = TrajectoryStore(self._layout.scorer(task.scorer))
         scorer = build_scorer(checkpoint.model)
         scorer.load_state_dict(checkpoints.load(checkpoint))

@@ -17,7 +17,7 @@ from ray.train.torch import TorchTrainer, get_device, prepare_model
 
 from csl_dist.checkpoints import CheckpointStore, State
 from csl_dist.datasets import Fold
-from csl_dist.errors import CslError, DataError
+from csl_dist.errors import ConfigError, CslError, DataError
 from csl_dist.features import FeatureReader, FeatureSource
 from csl_dist.layout import RunLayout
 from csl_dist.records import Split
@@ -25,9 +25,8 @@ from csl_dist.remote.progress import Bar, progress_bar
 from csl_dist.remote.session import Resources, connect, user_error
 from csl_dist.remote.stage import Stage
 from csl_dist.run import Run, orders_of
-from csl_dist.train import Seat, TrainingTask, train_epochs
+from csl_dist.train import Seat, TrainingTask, train_epochs, training_fingerprint
 
-FEATURE_CACHE_BYTES = 2 * 2**30
 POLL_SECONDS = 0.5
 
 
@@ -43,57 +42,76 @@ class TrainingGroup:
 def train(stage: Stage) -> None:
     """Trains every scorer that does not have all its epochs."""
     run = stage.run
+    _refuse_bad_labels(run)
     tasks = [
         _task(run, scorer, fold) for scorer in run.config.scorers for fold in run.dataset.folds
     ]
-    stores = {task.name: run.checkpoints(task.scorer, task.fold) for task in tasks}
-    done = {task.name: _usable_epochs(stores[task.name], task) for task in tasks}
-    total = sum(task.config.epochs for task in tasks)
-    num_done = sum(min(done[task.name], task.config.epochs) for task in tasks)
-    if num_done == total:
+    stores = [_start(run.layout, task) for task in tasks]
+    epochs = run.config.train.epochs
+    done = [store.resume_point(epochs) for store in stores]
+    total = epochs * len(tasks)
+    if sum(done) == total:
         stage.say(f"checkpoints: all {total} epochs are trained")
         return
     resources = connect(verbose=stage.verbose)
-    pending = [task for task in tasks if done[task.name] < task.config.epochs]
+    pending = [task for task, number in zip(tasks, done, strict=True) if number < epochs]
     groups = [
         TrainingGroup(tasks=part, layout=run.layout, features=run.features)
         for part in _side_by_side(pending, resources)
     ]
-    with progress_bar(stage.console, "train: epochs", total=total, done=num_done) as bar:
-        _fit_all(groups, resources, [stores[task.name] for task in tasks], bar, num_done)
+    with progress_bar(stage.console, "train: epochs", total=total, done=sum(done)) as bar:
+        _fit_all(groups, resources, stores, bar, sum(done))
+
+
+def _refuse_bad_labels(run: Run) -> None:
+    """Reads all labels, those of the audit too: better now than after hours of training."""
+    for split in (Split.AUDIT, Split.VAL):
+        run.split_annotations(split)
+
+
+def _start(layout: RunLayout, task: TrainingTask) -> CheckpointStore:
+    """The training's checkpoints, which from now on are those that an audit uses."""
+    folder = layout.fold(task.scorer, task.fold)
+    current = {"training": task.fingerprint}
+    if not folder.exists(layout.TRAINING) or folder.read_json(layout.TRAINING) != current:
+        folder.put_json(layout.TRAINING, current)
+    return _store(layout, task)
+
+
+def _store(layout: RunLayout, task: TrainingTask) -> CheckpointStore:
+    return CheckpointStore(layout.checkpoints(task.scorer, task.fold, task.fingerprint))
 
 
 def _task(run: Run, scorer: str, fold: Fold) -> TrainingTask:
     if not fold.train:
         raise DataError(f"{run.config.dataset.path} has no training videos; mark some as `train`")
-    annotations = run.annotations(fold.train, Split.TRAIN)
+    annotations = tuple(run.annotations(fold.train, Split.TRAIN))
+    model, config, classes = run.model_spec(scorer), run.config.train, run.dataset.classes
+    features = {a.video: run.seen_features(a) for a in annotations}
     return TrainingTask(
         scorer=scorer,
         fold=fold.index,
-        model=run.model_spec(scorer),
-        config=run.config.train,
-        classes=run.dataset.classes,
+        model=model,
+        config=config,
+        classes=classes,
         encoder=run.features.encoder,
-        annotations=tuple(annotations),
-        features={a.video: run.seen_features(a) for a in annotations},
+        annotations=annotations,
+        fingerprint=training_fingerprint(model, config, classes, annotations, features),
     )
-
-
-def _usable_epochs(store: CheckpointStore, task: TrainingTask) -> int:
-    """How many epochs of this very training are published; those of another are deleted."""
-    infos = store.infos()
-    if any(info.training != task.fingerprint() for info in infos):
-        store.clear()
-        return 0
-    return len(infos)
 
 
 def _side_by_side(
     tasks: list[TrainingTask], resources: Resources
 ) -> list[tuple[TrainingTask, ...]]:
     """As many groups as the cluster can run at once; starting Ray Train costs each about 10 s."""
-    slots = (resources.num_gpus or resources.num_cpus) // tasks[0].config.workers
-    num_groups = max(1, min(slots, len(tasks)))
+    available = resources.num_gpus or resources.num_cpus
+    workers = tasks[0].config.workers
+    if workers > available:
+        unit = "GPUs" if resources.num_gpus else "CPUs"
+        raise ConfigError(
+            f"train.workers is {workers}, but the cluster has {available} {unit}; lower it"
+        )
+    num_groups = min(available // workers, len(tasks))
     return [tuple(tasks[i::num_groups]) for i in range(num_groups)]
 
 
@@ -109,8 +127,8 @@ def _fit_all(
     while running := [fit for fit in fits if fit.is_alive()]:
         running[0].join(POLL_SECONDS)
         now_done = sum(len(store.published_epochs()) for store in stores)
-        bar.advance(now_done - num_done)
-        num_done = now_done
+        bar.advance(max(0, now_done - num_done))
+        num_done = max(now_done, num_done)
     for fit in fits:
         if fit.error is not None:
             raise fit.error
@@ -172,9 +190,10 @@ def _train_worker(loop_config: dict[str, Any]) -> CslError | None:
     )
     try:
         for task in group.tasks:
-            reader = FeatureReader(group.features, orders_of(task.annotations), FEATURE_CACHE_BYTES)
-            store = CheckpointStore(group.layout.checkpoints(task.scorer, task.fold))
-            for result in train_epochs(task, reader.read, seat=seat, start=_newest(store)):
+            reader = FeatureReader(group.features, orders_of(task.annotations))
+            store = _store(group.layout, task)
+            start = _newest(store, task.config.epochs)
+            for result in train_epochs(task, reader.read, seat=seat, start=start):
                 if seat.rank == 0:
                     store.save(result.info, result.weights, result.resume_state)
                 ray.train.report({"epoch": result.info.epoch, **result.info.metrics})
@@ -183,10 +202,11 @@ def _train_worker(loop_config: dict[str, Any]) -> CslError | None:
     return None
 
 
-def _newest(store: CheckpointStore) -> tuple[int, State, State] | None:
+def _newest(store: CheckpointStore, num_epochs: int) -> tuple[int, State, State] | None:
     """Where to go on from: the newest epoch, its weights and the optimiser's state."""
-    infos = store.infos()
-    if not infos:
+    epoch = store.resume_point(num_epochs)
+    if epoch == 0:
         return None
-    epoch = infos[-1].epoch
-    return epoch, store.load(infos[-1]), store.load_resume_state(epoch)
+    if epoch == num_epochs:
+        return epoch, {}, {}
+    return epoch, store.load(store.infos(epoch)[-1]), store.load_resume_state(epoch)

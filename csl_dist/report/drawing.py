@@ -5,6 +5,7 @@ Colours are those of Okabe and Ito, and cividis, which colour-blind readers can 
 
 import base64
 import io
+from html import escape
 
 import numpy as np
 from PIL import Image
@@ -38,7 +39,7 @@ def label_ribbon(labels_T: IntArray, classes: tuple[str, ...], height: int = 18)
         parts.append(
             f'<rect x="{span.start * scale:.2f}" width="{len(span) * scale:.2f}" '
             f'height="{height}" fill="{class_colour(label)}">'
-            f"<title>{name}: frames {span.start} to {span.stop - 1}</title></rect>"
+            f"<title>{escape(name)}: frames {span.start} to {span.stop - 1}</title></rect>"
         )
     return _svg(parts, height)
 

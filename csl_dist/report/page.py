@@ -48,9 +48,9 @@ def render(run: Run) -> str:
     temporal = run.temporal_scorer()
     flags = read_flags(run.layout)
     truth = run.known_errors() if run.has_known_errors() else None
-    by_worst = sorted(
-        audit.annotations, key=lambda a: -float(np.nanmax(audit.scores[temporal][a.video]))
-    )
+    # A video without any label has no score, and nothing to draw.
+    scored = [a for a in audit.annotations if not np.isnan(audit.scores[temporal][a.video]).all()]
+    by_worst = sorted(scored, key=lambda a: -float(np.nanmax(audit.scores[temporal][a.video])))
     spans_of = {
         a.video: [
             Span(int(start), int(stop))
@@ -98,7 +98,7 @@ def render(run: Run) -> str:
 def _summary(run: Run, annotations: list[Annotation], flags: Any) -> list[tuple[str, str]]:
     num_frames = sum(a.num_frames for a in annotations)
     num_flagged = int((flags.stop - flags.start).sum())
-    epochs = [len(run.checkpoints(scorer, 0).published_epochs()) for scorer in run.config.scorers]
+    epochs = [len(run.checkpoints(scorer, 0)) for scorer in run.config.scorers]
     return [
         ("videos audited", f"{len(annotations):,}"),
         ("frames audited", f"{num_frames:,}"),
@@ -132,4 +132,5 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["percent"] = lambda v: "-" if v is None else f"{100 * v:.1f}"
     return environment.get_template("page.html")

@@ -113,8 +113,8 @@ def test_killed_and_interrupted_run_ends_with_the_same_metrics(
     path = tmp_path / "small.yaml"
     path.write_text(config_text(root, small_dataset))
     stops = [
-        ("features.zarr/*/records/chunks/*/*.json", signal.SIGKILL, -9),
-        ("transformer/fold-0/checkpoints/epoch-0002/meta.json", signal.SIGINT, 130),
+        ("features.zarr/*/records/videos/*.json", signal.SIGKILL, -9),
+        ("transformer/fold-0/checkpoints/*/epoch-0002/meta.json", signal.SIGINT, 130),
         ("*/records/rows/fold-0/*/*.json", signal.SIGKILL, -9),
     ]
     for pattern, how, code in stops:

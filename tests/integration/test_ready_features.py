@@ -65,17 +65,13 @@ def test_init_check_and_run_on_features_alone_with_folds_and_planted_errors(
     assert "jitter" in metrics["scorers"]["framewise"]
     for fold in (0, 1):
         folder = root / f"framewise/fold-{fold}/checkpoints"
-        assert len(list(folder.glob("epoch-*/meta.json"))) == 4
+        assert len(list(folder.glob("*/epoch-*/meta.json"))) == 4
     untouched = np.load(gtea_like / "features/S00.npy")
     assert untouched.shape[0] == WIDTH
-    trained = [
-        set(
-            json.loads((root / f"framewise/fold-{f}/checkpoints/epoch-0001/meta.json").read_text())[
-                "train_ids"
-            ]
-        )
-        for f in (0, 1)
-    ]
+    trained = []
+    for fold in (0, 1):
+        [meta] = root.glob(f"framewise/fold-{fold}/checkpoints/*/epoch-0001/meta.json")
+        trained.append(set(json.loads(meta.read_text())["train_ids"]))
     assert trained[0] | trained[1] == {f"S{i:02d}" for i in range(16)}
     assert not trained[0] & trained[1]
 
@@ -96,6 +92,9 @@ def test_audit_of_trained_videos_is_refused(gtea_like: Path, tmp_path: Path) -> 
 
     write(names[:10], names[10:])
     assert run_csl("train", config).returncode == 0
+    assert run_csl("train", config, "--set", "train.seed=1").returncode == 0
+    kept = list((tmp_path / "run/framewise/fold-0/checkpoints").iterdir())
+    assert len(kept) == 2, "another training lies beside the first, which is not lost"
     write(names[10:], names[:10])
     result = run_csl("audit", config)
     assert result.returncode == 2

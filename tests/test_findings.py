@@ -1,0 +1,102 @@
+"""Flags and metrics from scores in storage, without Ray or a model."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from csl_dist.config import DatasetConfig, FlagConfig, RunConfig, ScorerConfig
+from csl_dist.findings import read_flags, write_flags
+from csl_dist.ledger import Unit
+from csl_dist.records import Split
+from csl_dist.run import Run, open_run
+from csl_dist.trajectories import Group
+
+NUM_FRAMES = 40
+SUSPICIOUS = slice(10, 20)
+
+
+def write_dataset(root: Path) -> RunConfig:
+    rng = np.random.default_rng(0)
+    rows = []
+    for i, split in enumerate(["train", "val", "audit", "audit"]):
+        np.save(root / f"v{i}.npy", rng.normal(size=(NUM_FRAMES, 4)).astype(np.float32))
+        (root / f"v{i}.txt").write_text("a\n" * 25 + "b\n" * 15)
+        rows.append(f"v{i},v{i}.npy,v{i}.txt,{split},10")
+    (root / "manifest.csv").write_text("\n".join(["id,source,labels,split,fps", *rows, ""]))
+    return RunConfig(
+        root=str(root / "run"),
+        dataset=DatasetConfig(path=str(root)),
+        scorers={
+            "transformer": ScorerConfig(arguments={"preset": "tiny"}),
+            "framewise": ScorerConfig(),
+        },
+        flag=FlagConfig(min_frames=2, close_gap=0),
+    )
+
+
+def write_scores(run: Run) -> None:
+    """Low everywhere, but high in one span of every audit video."""
+    for scorer in run.config.scorers:
+        for video in run.dataset.in_split(Split.VAL, Split.AUDIT):
+            score = np.linspace(0, 1, NUM_FRAMES)
+            if video.split is Split.AUDIT and scorer == "transformer":
+                score[SUSPICIOUS] = 5.0
+            unit = run.scores.unit(video.id, scorer, "made")
+            run.scores.write(video.id, scorer, unit, {"smoothed": score})
+    store = run.trajectories("transformer")
+    for video in run.dataset.in_split(Split.VAL, Split.AUDIT):
+        group = Group(fold=0, videos=(video.id,), lengths=(NUM_FRAMES,), fingerprint=video.id)
+        units = {1: Unit(f"{group.key}/epoch-0001", "made")}
+        store.create_rows(group, units, num_classes=2, dtype="float32")
+        logp = np.log(np.tile([0.2, 0.8], (NUM_FRAMES, 1)))
+        store.write_row(group, 1, units[1], logp)
+        store.compact(group, units)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> RunConfig:
+    config = write_dataset(tmp_path)
+    write_scores(open_run(config))
+    return config
+
+
+def test_suspicious_span_becomes_a_flag_with_kind_and_suggestion(config: RunConfig) -> None:
+    run = open_run(config)
+    assert write_flags(run) == 2
+    flags = read_flags(run.layout)
+    assert flags.video.tolist() == ["v2", "v3"]
+    first = flags.iloc[0]
+    assert (first.start, first.stop, first.start_seconds) == (10, 20, 1.0)
+    assert (first.label, first.suggested) == ("a", "b")
+    assert first.suggested_probability == pytest.approx(0.8)
+    assert first.kind == "disorder", "single frames look right"
+
+
+def test_flags_are_not_made_again_without_need(config: RunConfig) -> None:
+    run = open_run(config)
+    write_flags(run)
+    path = Path(config.root) / "flags.parquet"
+    before = path.stat().st_mtime_ns
+    write_flags(open_run(config))
+    assert path.stat().st_mtime_ns == before
+    path.unlink()
+    assert write_flags(open_run(config)) == 2, "a lost file is made again"
+
+
+def test_flags_follow_a_video_that_changes_its_split(config: RunConfig) -> None:
+    write_flags(open_run(config))
+    manifest = Path(config.dataset.path) / "manifest.csv"
+    manifest.write_text(manifest.read_text().replace("v3.txt,audit", "v3.txt,val"))
+    run = open_run(config)
+    write_flags(run)
+    assert set(read_flags(run.layout).video) <= {"v2"}
+
+
+def test_flags_follow_a_scorer_that_is_taken_out(config: RunConfig) -> None:
+    write_flags(open_run(config))
+    scorers = {"transformer": config.scorers["transformer"]}
+    run = open_run(replace(config, scorers=scorers))
+    write_flags(run)
+    assert set(read_flags(run.layout).kind) == {"mislabel"}, "nobody tells what frames look like"
