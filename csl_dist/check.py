@@ -13,9 +13,9 @@ import numpy as np
 from csl_dist.config import DatasetConfig
 from csl_dist.datasets import Dataset
 from csl_dist.datasets.tracks import LabelTrack
-from csl_dist.errors import DataError
+from csl_dist.errors import CslError
 from csl_dist.extract import pixel_source
-from csl_dist.feature_files import FeatureFile, inspect
+from csl_dist.feature_files import FeatureFile, inspect_all
 from csl_dist.records import UNLABELLED, IntArray, Media, Split, Timeline, Video
 from csl_dist.timeline import sampled
 
@@ -47,44 +47,66 @@ class SplitSummary:
 
 def look_at_videos(dataset: Dataset, config: DatasetConfig) -> Iterator[VideoFacts]:
     """Reads every label file and looks into every source, several at once."""
-    with ThreadPoolExecutor(PROBE_THREADS) as pool:
-        yield from pool.map(lambda video: _look_at(dataset, video, config), dataset.videos)
+    tracks = {video.id: _track_or_error(dataset, video) for video in dataset.videos}
+    readable = {
+        v.id: track.num_frames(v.source_fps)
+        for v in dataset.videos
+        if v.media is Media.FEATURES and not isinstance(track := tracks[v.id], CslError)
+    }
+    files, refused = inspect_all(
+        {video.id: video.source for video in dataset.videos if video.id in readable},
+        readable,
+        frames_last=dataset.features_frames_last,
+        trim=config.length_mismatch == "trim",
+    )
 
-
-def _look_at(dataset: Dataset, video: Video, config: DatasetConfig) -> VideoFacts:
-    problems: list[str] = []
-    track: LabelTrack | None = None
-    timeline: Timeline | None = None
-    file: FeatureFile | None = None
-    counts_C: IntArray | None = None
-    try:
-        track = dataset.read_track(video)
-    except DataError as error:
-        problems.append(str(error))
-    try:
-        if video.media is not Media.FEATURES:
-            timeline = _look_at_pixels(video, config.fps)
-        elif track is not None:
-            expected = track.num_frames(video.source_fps)
-            file = inspect(video.source, expected, trim=config.length_mismatch == "trim")
-            timeline, _ = sampled(np.arange(file.num_frames) / video.source_fps, config.fps)
-            problems += _value_problems(video, file)
-    except DataError as error:
-        problems.append(str(error))
-    if track is not None and timeline is not None:
+    def look_at(video: Video) -> VideoFacts:
+        problems = [str(e) for e in (tracks[video.id], refused.get(video.id)) if _is_error(e)]
         try:
-            labels_T = dataset.labels(video, timeline)
-            labelled = labels_T[labels_T != UNLABELLED]
-            counts_C = np.bincount(labelled, minlength=len(dataset.classes))
-            if not len(labelled):
-                problems.append(f"{video.labels}: video {video.id!r} has no labelled frame")
-        except DataError as error:
-            problems.append(str(error))
+            return _look_at(dataset, video, files.get(video.id), config, problems)
+        except CslError as error:
+            return VideoFacts(video=video, problems=(*problems, str(error)))
+
+    with ThreadPoolExecutor(PROBE_THREADS) as pool:
+        yield from pool.map(look_at, dataset.videos)
+
+
+def _track_or_error(dataset: Dataset, video: Video) -> LabelTrack | CslError:
+    try:
+        return dataset.track(video)
+    except CslError as error:
+        return error
+
+
+def _is_error(value: object) -> bool:
+    return isinstance(value, CslError)
+
+
+def _look_at(
+    dataset: Dataset,
+    video: Video,
+    file: FeatureFile | None,
+    config: DatasetConfig,
+    problems: list[str],
+) -> VideoFacts:
+    """What a video holds, beside the problems that are known already."""
+    timeline: Timeline | None = None
+    if file is not None:
+        timeline, _ = sampled(np.arange(file.num_frames) / video.source_fps, config.fps)
+        problems = problems + _value_problems(video, file)
+    elif video.media is not Media.FEATURES:
+        timeline = _look_at_pixels(video, config.fps)
+    if timeline is None or problems:
+        return VideoFacts(video=video, problems=tuple(problems), timeline=timeline, file=file)
+    labels_T = dataset.labels(video, timeline)
+    labelled = labels_T[labels_T != UNLABELLED]
+    if not len(labelled):
+        problems = [f"{video.labels}: video {video.id!r} has no labelled frame"]
     return VideoFacts(
         video=video,
         problems=tuple(problems),
         timeline=timeline,
-        class_frames_C=counts_C,
+        class_frames_C=np.bincount(labelled, minlength=len(dataset.classes)),
         file=file,
     )
 

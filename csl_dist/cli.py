@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+import yaml
 from rich.console import Console
 from rich.markup import escape
 
-from csl_dist.config import RunConfig, load_config
+from csl_dist.config import RunConfig, load_config, parse_config
 from csl_dist.errors import ConfigError, CslError, DataError
 from csl_dist.records import Split
 
@@ -113,8 +114,12 @@ def init(
         raise ConfigError(f"{out} exists already; remove it, or give another --out")
     path = path.absolute()
     draft = draft_config(layout, path, out.absolute())
-    out.write_text(config_text(draft, name=path.stem or "mine"))
-    dataset = read_dataset(load_config(out).dataset)
+    text = config_text(draft, name=path.stem or "mine")
+    dataset = read_dataset(parse_config(yaml.safe_load(text), where=str(out)).dataset)
+    try:
+        out.write_text(text)
+    except OSError as error:
+        raise ConfigError(f"can't write {out}: {error.strerror}") from error
     for problem in dataset.problems:
         _complain("problem", problem)
     _say(

@@ -19,6 +19,12 @@ from csl_dist.errors import ConfigError
 FORBID = ConfigDict(extra="forbid")
 
 
+def ascending(pair: tuple[int, int]) -> tuple[int, int]:
+    if pair[0] > pair[1]:
+        raise ValueError(f"{list(pair)} must name the shorter length first")
+    return pair
+
+
 def odd(value: int) -> int:
     if value % 2 == 0:
         raise ValueError(
@@ -28,6 +34,7 @@ def odd(value: int) -> int:
 
 
 Count = Annotated[int, Field(ge=1)]
+Seed = Annotated[int, Field(ge=0)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Percent = Annotated[float, Field(gt=0, le=100)]
@@ -73,9 +80,11 @@ class DatasetConfig:
     """For `mstcn`: number of the .bundle files."""
     splits: Literal["own", "paper", "tecno", "tmrnet"] | SplitLists = "own"
     """`own`: the dataset's; for `cholec80` that is the paper's 50/10/20. Or lists of ids."""
+    group: str | None = None
+    """Regular expression whose match in a video's id is its group, such as `^P[0-9]+`."""
     folds: Annotated[int, Field(ge=2)] | None = None
     """Audit the whole dataset with so many models, each video by the one that did not see it."""
-    fold_seed: int = 0
+    fold_seed: Seed = 0
     """Seed of the assignment of videos, or of their groups, to folds."""
     length_mismatch: Literal["error", "trim"] = "error"
     """`trim`: labels beyond the last frame are dropped, frames beyond the last label unlabelled."""
@@ -96,9 +105,9 @@ class CorruptConfig:
     """Share of the training videos that get each kind. Paper: 0.1 and 0.2."""
     rate: Share = 0.1
     """Share of a video's frames that spans of a wrong label cover, in the mean."""
-    lengths: tuple[Count, Count] = (10, 100)
+    lengths: Annotated[tuple[Count, Count], AfterValidator(ascending)] = (10, 100)
     """Shortest and longest of these spans, in frames; for `jitter`, how far a boundary moves."""
-    seed: int = 0
+    seed: Seed = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +120,7 @@ class FeaturesConfig:
     """URL of a feature store shared by runs; None keeps one in the run root."""
     weights: str = "imagenet"
     """`imagenet`, `random` (seeded), or the path of a torchvision ResNet-18 state dict."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of `random` weights."""
     size: Count = 224
     """Side of the square that the encoder sees, in pixels. Paper: 224."""
@@ -153,7 +162,7 @@ class TrainConfig:
     """Largest gradient norm."""
     batch_frames: Count = 8192
     """Most frames in one step, padding included; videos of like length share a batch."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of weights, batch order and dropout."""
     workers: Count = 1
     """Data-parallel workers of one training."""

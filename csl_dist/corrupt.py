@@ -16,8 +16,8 @@ from csl_dist.config import CorruptConfig
 from csl_dist.errors import DataError
 from csl_dist.records import BoolArray, ErrorKind, IntArray, Span, runs_of, spans_where
 
-MAX_DRAWS = 100
-"""Tries at placing a span before a video counts as full."""
+MAX_FAILURES = 100
+"""Tries in a row at placing a span before a video counts as full."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +152,8 @@ def corrupted(
 ) -> Corruption:
     """The corruption of one video, seeded by the config's seed and the video's id alone."""
     rng = np.random.default_rng([config.seed, *video.encode()])
+    if num_classes < 2:
+        raise DataError("corrupt: a dataset of one class has no wrong labels to plant")
     try:
         return KINDS[kind](
             labels_T,
@@ -194,9 +196,8 @@ def _free_spans(
     wanted = amount.rate * int(free_T.sum())
     weights = np.array([len(segment) for segment in segments], dtype=float)
     spans: list[Span] = []
-    for _ in range(MAX_DRAWS):
-        if spans and sum(map(len, spans)) >= wanted:
-            break
+    covered = failures = 0
+    while failures < MAX_FAILURES and (not spans or covered < wanted):
         segment = segments[int(rng.choice(len(segments), p=weights / weights.sum()))]
         room = len(segment) - 2 * margin
         length = min(room, int(rng.integers(amount.lengths[0], amount.lengths[1] + 1)))
@@ -204,6 +205,10 @@ def _free_spans(
         if free_T[start : start + length].all():
             free_T[start : start + length] = False
             spans.append(Span(start, start + length))
+            covered += length
+            failures = 0
+        else:
+            failures += 1
     return sorted(spans, key=lambda span: span.start)
 
 

@@ -4,9 +4,11 @@ A file may hold (T, D) or (D, T). Which of the two is told by the number of fram
 lead one to expect; a file that fits neither is refused.
 """
 
+import math
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from csl_dist.storage import Storage
 SUFFIXES = (".npy", ".h5", ".hdf5", ".zarr", ".txt")
 PICKLE_SUFFIXES = (".pkl", ".pickle", ".pt", ".pth")
 TRIM_SHARE = 0.05
-"""With `length_mismatch: trim`, lengths may differ by this share."""
+"""With `length_mismatch: trim`, frames and labels may differ by this share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,23 +44,74 @@ class FeatureFile:
         return np.ascontiguousarray(values.T if self.frames_last else values)
 
 
-def inspect(path: str, num_expected: int, *, trim: bool = False) -> FeatureFile:
-    """Finds out the orientation of a file, from its shape alone."""
+def inspect(path: str, expected: tuple[int, int], *, width: int | None = None) -> FeatureFile:
+    """Finds out the orientation of a file, from its shape alone.
+
+    `expected` are the fewest and most frames that go with the labels. Where both ways round fit,
+    the axis that has the `width` of the other files is the width.
+    """
+    shape = feature_shape(path)
+    fewest, most = expected
+    fits = [fewest <= size <= most for size in shape]
+    if not any(fits):
+        frames = f"{fewest:,}" if fewest == most else f"{fewest:,} or more"
+        raise DataError(
+            f"{path}: features are {shape[0]:,} x {shape[1]:,}, but the labels have {frames} "
+            "frames, which fits neither axis; correct the file, its fps, or set "
+            "dataset.length_mismatch: trim"
+        )
+    frames_last = fits[1] and not fits[0]
+    if all(fits) and shape[0] != shape[1] and width in shape:
+        frames_last = shape[0] == width
+    num_frames, found = shape[::-1] if frames_last else shape
+    return FeatureFile(path=path, num_frames=num_frames, width=found, frames_last=frames_last)
+
+
+def inspect_all(
+    paths: dict[str, str], expected: dict[str, tuple[int, int]], *, frames_last: bool, trim: bool
+) -> tuple[dict[str, FeatureFile], dict[str, DataError]]:
+    """Files whose orientation is settled together, and what is wrong with the others, by video.
+
+    A file that fits both ways, such as a square one, lies as most others do, or as its layout has
+    it (`frames_last`).
+    """
+    shapes: dict[str, tuple[int, int]] = {}
+    problems: dict[str, DataError] = {}
+    for video, path in paths.items():
+        try:
+            shapes[video] = feature_shape(path)
+        except DataError as error:
+            problems[video] = error
+    sizes = Counter(size for shape in shapes.values() for size in set(shape))
+    width = sizes.most_common(1)[0][0] if len(shapes) > 1 else None
+    files: dict[str, FeatureFile] = {}
+    for video in shapes:
+        try:
+            files[video] = inspect(paths[video], slackened(expected[video], trim), width=width)
+        except DataError as error:
+            problems[video] = error
+    sure = [f.frames_last for v, f in files.items() if shapes[v][0] != shapes[v][1]]
+    usual = sum(sure) > len(sure) / 2 if sure else frames_last
+    for video, file in files.items():
+        if shapes[video][0] == shapes[video][1]:
+            files[video] = replace(file, frames_last=usual)
+    return files, problems
+
+
+def slackened(expected: tuple[int, int], trim: bool) -> tuple[int, int]:
+    """The range of lengths that trimming accepts."""
+    if not trim:
+        return expected
+    fewest, most = expected
+    return math.floor(fewest * (1 - TRIM_SHARE)), math.ceil(most * (1 + TRIM_SHARE))
+
+
+def feature_shape(path: str) -> tuple[int, int]:
     with open_features(path) as array:
         shape = tuple(array.shape)
     if len(shape) != 2:
         raise DataError(f"{path}: features must have two axes, frames and width, but are {shape}")
-    slack = max(1, round(num_expected * TRIM_SHARE)) if trim else 0
-    misfit = [abs(size - num_expected) for size in shape]
-    if min(misfit) > slack:
-        raise DataError(
-            f"{path}: features are {shape[0]:,} x {shape[1]:,}, but the labels have "
-            f"{num_expected:,} frames, which fits neither axis; correct the file, its fps, or set "
-            "dataset.length_mismatch: trim"
-        )
-    frames_last = misfit[1] < misfit[0]
-    num_frames, width = shape[::-1] if frames_last else shape
-    return FeatureFile(path=path, num_frames=num_frames, width=width, frames_last=frames_last)
+    return shape[0], shape[1]
 
 
 @contextmanager
@@ -87,7 +140,7 @@ def open_features(path: str) -> Iterator[Any]:
                 yield content[name or _only_array(content, file)]
     except CslError:
         raise
-    except (OSError, ValueError, KeyError) as error:
+    except (AttributeError, EOFError, KeyError, OSError, TypeError, ValueError) as error:
         raise DataError(f"{path} can't be read as features: {error}") from error
 
 

@@ -53,15 +53,22 @@ class FrameFolder:
     def _pictures(self) -> dict[float, str]:
         """Path of each picture by its time."""
         try:
-            paths = [p for p in Path(self.path).iterdir() if p.suffix.lower() in SUFFIXES]
+            paths = [
+                path
+                for path in Path(self.path).iterdir()
+                if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
+            ]
         except OSError as error:
             raise DataError(f"can't read the frame folder {self.path}: {error.strerror}") from error
-        numbers = {}
+        numbers: dict[int, str] = {}
         for path in paths:
             found = re.findall(r"\d+", path.stem)
             if not found:
                 raise DataError(f"{path} has no frame number in its name; name frames 000001.jpg")
-            numbers[int(found[-1])] = str(path)
+            number = int(found[-1])
+            if number in numbers:
+                raise DataError(f"{path} and {numbers[number]} have the same frame number")
+            numbers[number] = str(path)
         if not numbers:
             raise DataError(f"{self.path} holds no .jpg or .png frames")
         first = min(numbers) if min(numbers) <= 1 else 0

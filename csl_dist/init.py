@@ -4,6 +4,7 @@ The user's folder is only read: a manifest that is made for it lies beside the c
 """
 
 import csv
+import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +21,10 @@ from csl_dist.feature_files import SUFFIXES as FEATURE_SUFFIXES
 from csl_dist.video import VideoFile
 
 DEFAULT_FOLDS = 5
+CHOLEC80_VIDEOS = 80
 
 EXPECTED: dict[str, tuple[tuple[str, ...], ...]] = {
+    "manifest": (("manifest.csv",),),
     "cholec80": (
         ("phase_annotations/*-phase.txt",),
         ("videos/*", "cutMargin/*", "features/*"),
@@ -29,7 +32,6 @@ EXPECTED: dict[str, tuple[tuple[str, ...], ...]] = {
     "egoper": (("annotation.json",), ("*/training.txt",)),
     "mstcn": (("mapping.txt",), ("groundTruth/*",), ("features/*", "videos/*")),
     "activitynet": (("*.json",),),
-    "manifest": (("manifest.csv",),),
 }
 """What a layout's folder holds: of each group of patterns, one must match."""
 
@@ -94,19 +96,26 @@ def config_text(draft: Draft, name: str) -> str:
     lines = [f"root: runs/{name}", "dataset:", f"  layout: {draft.layout}"]
     for key, value in draft.dataset.items():
         note = f"  # {draft.notes[key]}" if key in draft.notes else ""
-        lines.append(f"  {key}: {value}{note}")
+        # JSON's quotes keep a path with a colon or a hash in one piece.
+        text = json.dumps(str(value)) if isinstance(value, Path) else value
+        lines.append(f"  {key}: {text}{note}")
     return "\n".join([*lines, ""])
 
 
 def _cholec80(path: Path) -> Draft:
-    return Draft(
-        layout="cholec80",
-        dataset={"path": path, "fps": 15, "splits": "paper"},
-        notes={
-            "fps": "frames sampled per second; the paper's value",
-            "splits": "50 train, 10 val, 20 audit; or tecno, tmrnet, lists, or folds: 5",
-        },
-    )
+    dataset: dict[str, object] = {"path": path, "fps": 15, "length_mismatch": "trim"}
+    notes = {
+        "fps": "frames sampled per second; the paper's value",
+        "length_mismatch": "up to 5 %; Cholec80 has a few frames more or less than labels",
+    }
+    num_videos = len(list((path / "phase_annotations").glob("[!.]*-phase.txt")))
+    if num_videos == CHOLEC80_VIDEOS:
+        dataset["splits"] = "paper"
+        notes["splits"] = "50 train, 10 val, 20 audit; or tecno, tmrnet, lists, or folds: 5"
+    else:
+        dataset["folds"] = min(DEFAULT_FOLDS, num_videos)
+        notes["folds"] = "these are not Cholec80's 80 videos: all are audited"
+    return Draft(layout="cholec80", dataset=dataset, notes=notes)
 
 
 def _egoper(path: Path) -> Draft:
@@ -126,7 +135,8 @@ def _mstcn(path: Path) -> Draft:
     if (path / "splits").is_dir():
         dataset["split"] = 1
     else:
-        dataset["folds"] = DEFAULT_FOLDS
+        num_videos = len(list((path / "groundTruth").glob("[!.]*")))
+        dataset["folds"] = min(DEFAULT_FOLDS, num_videos)
         notes["folds"] = "there are no splits: every video is audited by a model that never saw it"
     return Draft(layout="mstcn", dataset=dataset, notes=notes)
 
@@ -150,6 +160,8 @@ def _manifest(path: Path, out: Path) -> Draft:
         return Draft(layout="manifest", dataset={"path": given}, notes={})
     rows = _paired_rows(path, out.parent)
     manifest = out.with_suffix(".manifest.csv")
+    if manifest.exists():
+        raise DataError(f"{manifest} exists already; remove it, or give another --out")
     with manifest.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, fieldnames=["id", "source", "labels", "fps"])
         writer.writeheader()
@@ -194,4 +206,7 @@ def _label_rate(media: Path, labels: Path) -> float:
     rate = len(read_lines(labels)) / (float(times[-1]) + interval)
     # An entry per frame is what most people have; rounding hides a few missing ones for `check`.
     native = 1 / interval
-    return native if abs(rate - native) < 0.02 * native else round(rate)
+    if abs(rate - native) < 0.02 * native:
+        return native
+    whole = round(rate)
+    return float(whole) if whole and abs(rate - whole) < 0.02 * whole else rate

@@ -15,7 +15,7 @@ from csl_dist.datasets import Dataset, open_dataset, read_errors
 from csl_dist.encoder import FEATURE_WIDTH, encoder_fingerprint
 from csl_dist.errors import ConfigError, DataError, NotReadyError, StorageError
 from csl_dist.extract import SourceVideo, source_videos
-from csl_dist.feature_files import inspect
+from csl_dist.feature_files import inspect_all
 from csl_dist.features import FeatureSource, FeatureStore, ReadyEntry, ReadyFeatures
 from csl_dist.layout import FORMAT_VERSION, RunLayout
 from csl_dist.models import ModelSpec, build_scorer, sees_context
@@ -107,22 +107,24 @@ class Run:
         for video in self.dataset.in_split(Split.AUDIT):
             timeline = self.features.timeline(video.id)
             true_T = self.dataset.labels(video, timeline)
-            errors += self._planted_errors(video.id, true_T)
+            corruption = self.corruption(video.id, true_T, Split.AUDIT)
+            if corruption is not None:
+                errors += self._planted_errors(video.id, true_T, corruption)
             for known in self.dataset.known_segments(video):
-                inside = (timeline.times_T >= known.start_seconds) & (
+                inside_T = (timeline.times_T >= known.start_seconds) & (
                     timeline.times_T < known.stop_seconds
                 )
+                if corruption is not None:
+                    inside_T = inside_T[corruption.order_T]
                 errors += [
                     PlantedError(video=video.id, kind=known.kind, span=span)
-                    for span in spans_where(inside)
+                    for span in spans_where(inside_T)
                 ]
         return errors
 
-    def _planted_errors(self, video: str, true_T: IntArray) -> list[PlantedError]:
-        corruption = self.corruption(video, true_T, Split.AUDIT)
-        if corruption is None:
-            return []
-
+    def _planted_errors(
+        self, video: str, true_T: IntArray, corruption: Corruption
+    ) -> list[PlantedError]:
         def true_label(span: Span) -> str | None:
             if corruption.moves_frames:
                 return None
@@ -231,11 +233,17 @@ def uses_ready_features(dataset: Dataset) -> bool:
 
 def ready_features(dataset: Dataset, config: RunConfig) -> ReadyFeatures:
     """The user's feature files, their orientation told by their labels."""
-    trim = config.dataset.length_mismatch == "trim"
+    files, problems = inspect_all(
+        {video.id: video.source for video in dataset.videos},
+        {v.id: dataset.track(v).num_frames(v.source_fps) for v in dataset.videos},
+        frames_last=dataset.features_frames_last,
+        trim=config.dataset.length_mismatch == "trim",
+    )
+    if problems:
+        raise next(iter(problems.values()))
     entries = {}
     for video in dataset.videos:
-        expected = dataset.read_track(video).num_frames(video.source_fps)
-        file = inspect(video.source, expected, trim=trim)
+        file = files[video.id]
         facts = feature_file_facts(video.source)
         parts = fingerprint("ready", facts, file.frames_last, video.source_fps, config.dataset.fps)
         entries[video.id] = ReadyEntry(file=file, fps=video.source_fps, fingerprint=parts)

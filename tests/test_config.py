@@ -40,6 +40,8 @@ def test_config_as_dict_reads_back_equal() -> None:
         ({"train": {"epochs": 0}}, "'train.epochs' is 0: input should be greater than or equal"),
         ({"reduce": {"window": 4}}, "reduce.window: 4 is even"),
         ({"dataset": {"path": "d", "fps": float("inf")}}, "'dataset.fps' is inf"),
+        ({"corrupt": {"lengths": [9, 2]}}, "corrupt.lengths: [9, 2] must name the shorter"),
+        ({"corrupt": {"seed": -1}}, "'corrupt.seed' is -1"),
         ({"train": 3}, "'train' is 3, but must be a section of keys"),
         ({"dataset": {}}, "'dataset.path' is missing"),
         ({"scorers": {}}, "at least one scorer is needed"),

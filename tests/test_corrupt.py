@@ -116,6 +116,16 @@ def test_mislabel_covers_about_the_rate() -> None:
     assert 0.3 <= mask_of(made.spans, 2000).mean() < 0.33
 
 
+@pytest.mark.parametrize(("num_frames", "rate"), [(100_000, 0.1), (5_000, 0.6)])
+def test_mislabel_reaches_its_rate_in_long_videos_and_dense_ones(
+    num_frames: int, rate: float
+) -> None:
+    labels = np.repeat(np.arange(10), num_frames // 10)
+    amount = Amount(rate=rate, lengths=(10, 100))
+    made = mislabel(labels, np.random.default_rng(0), num_classes=10, amount=amount)
+    assert mask_of(made.spans, num_frames).mean() >= rate
+
+
 def test_insert_takes_a_class_that_the_video_does_not_have() -> None:
     labels = np.array([0] * 20 + [1] * 20)
     made = insert(labels, np.random.default_rng(0), num_classes=4, amount=AMOUNT)

@@ -6,7 +6,7 @@ import pytest
 
 from csl_dist.arrays import create_array
 from csl_dist.errors import DataError
-from csl_dist.feature_files import inspect
+from csl_dist.feature_files import inspect, inspect_all, slackened
 from csl_dist.features import FeatureReader, ReadyEntry, ReadyFeatures
 from csl_dist.storage import Storage
 
@@ -35,7 +35,7 @@ def write(folder: Path, kind: str, values: np.ndarray) -> str:
 def test_features_come_out_frames_first_whatever_the_file(
     tmp_path: Path, kind: str, turned: bool
 ) -> None:
-    file = inspect(write(tmp_path, kind, VALUES.T if turned else VALUES), 30)
+    file = inspect(write(tmp_path, kind, VALUES.T if turned else VALUES), (30, 30))
     assert (file.num_frames, file.width, file.frames_last) == (30, 8, turned)
     assert np.allclose(file.read(), VALUES, atol=1e-6)
 
@@ -43,40 +43,40 @@ def test_features_come_out_frames_first_whatever_the_file(
 def test_file_that_fits_neither_way_round_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path, "npy", VALUES)
     with pytest.raises(DataError, match="are 30 x 8, but the labels have 40 frames"):
-        inspect(path, 40)
+        inspect(path, (40, 40))
     with pytest.raises(DataError, match="fits neither axis"):
-        inspect(path, 29)
-    assert inspect(path, 29, trim=True).num_frames == 30
+        inspect(path, (29, 29))
+    assert inspect(path, slackened((29, 29), True)).num_frames == 30
 
 
 def test_file_with_three_axes_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"must have two axes.*\(2, 3, 4\)"):
-        inspect(write(tmp_path, "npy", np.zeros((2, 3, 4))), 2)
+        inspect(write(tmp_path, "npy", np.zeros((2, 3, 4))), (2, 2))
 
 
 @pytest.mark.parametrize("name", ["f.pkl", "f.pth"])
 def test_pickle_is_refused_with_the_way_out(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"")
     with pytest.raises(DataError, match="would run the code inside; convert it: np.save"):
-        inspect(str(tmp_path / name), 1)
+        inspect(str(tmp_path / name), (1, 1))
 
 
 def test_npy_that_holds_objects_is_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "f.npy", np.array([[{}]], dtype=object), allow_pickle=True)
     with pytest.raises(DataError, match="can't be read as features"):
-        inspect(str(tmp_path / "f.npy"), 1)
+        inspect(str(tmp_path / "f.npy"), (1, 1))
 
 
 def test_hdf5_with_two_arrays_asks_for_a_name(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "f.h5", "w") as file:
         file["a"], file["b"] = VALUES, VALUES
     with pytest.raises(DataError, match=r"holds 2 two-axis arrays; name one as .*f\.h5#name"):
-        inspect(str(tmp_path / "f.h5"), 30)
-    assert inspect(f"{tmp_path}/f.h5#b", 30).width == 8
+        inspect(str(tmp_path / "f.h5"), (30, 30))
+    assert inspect(f"{tmp_path}/f.h5#b", (30, 30)).width == 8
 
 
 def ready(tmp_path: Path, fps: float | None) -> ReadyFeatures:
-    file = inspect(write(tmp_path, "npy", VALUES), 30)
+    file = inspect(write(tmp_path, "npy", VALUES), (30, 30))
     return ReadyFeatures({"v": ReadyEntry(file=file, fps=10, fingerprint="f")}, fps)
 
 
@@ -94,3 +94,29 @@ def test_reader_moves_frames_where_an_order_is_planted(tmp_path: Path) -> None:
     reader = FeatureReader(ready(tmp_path, None), {"v": order}, max_bytes=10**6)
     assert np.array_equal(reader.read("v"), VALUES[::-1])
     assert reader.read("v") is reader.read("v"), "read once, then kept"
+
+
+@pytest.mark.parametrize("frames_last", [False, True])
+def test_square_file_lies_as_the_others_do(tmp_path: Path, frames_last: bool) -> None:
+    rng = np.random.default_rng(0)
+    paths, expected = {}, {}
+    for name, num_frames in (("a", 20), ("b", 8), ("c", 30)):
+        values = rng.normal(size=(num_frames, 8))
+        np.save(tmp_path / f"{name}.npy", values.T if frames_last else values)
+        paths[name], expected[name] = str(tmp_path / f"{name}.npy"), (num_frames, num_frames)
+    files, problems = inspect_all(paths, expected, frames_last=not frames_last, trim=False)
+    assert not problems
+    assert {file.frames_last for file in files.values()} == {frames_last}
+
+
+def test_lonely_square_file_lies_as_its_layout_has_it(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.arange(16.0).reshape(4, 4))
+    paths = {"a": str(tmp_path / "a.npy")}
+    files, _ = inspect_all(paths, {"a": (4, 4)}, frames_last=True, trim=False)
+    assert files["a"].frames_last
+
+
+def test_empty_file_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "f.npy").write_bytes(b"")
+    with pytest.raises(DataError, match="can't be read as features"):
+        inspect(str(tmp_path / "f.npy"), (1, 1))

@@ -19,7 +19,7 @@ WRITERS = {
 
 @pytest.mark.parametrize("layout", WRITERS)
 def test_config_that_init_writes_opens_the_dataset(tmp_path: Path, layout: str) -> None:
-    data = tmp_path / "my data"
+    data = tmp_path / "my: data #1"
     WRITERS[layout](data)
     out = tmp_path / "csl.yaml"
     for asked in (layout, "auto"):
@@ -35,7 +35,7 @@ def test_folder_without_splits_gets_folds(tmp_path: Path) -> None:
         file.unlink()
     (tmp_path / "d/splits").rmdir()
     draft = draft_config("mstcn", tmp_path / "d", tmp_path / "csl.yaml")
-    assert draft.dataset["folds"] == 5
+    assert draft.dataset["folds"] == 3
 
 
 def test_init_makes_a_manifest_of_videos_and_labels_of_the_same_name(
@@ -53,7 +53,7 @@ def test_init_makes_a_manifest_of_videos_and_labels_of_the_same_name(
     assert [v.id for v in dataset.videos] == ["train01", "train02", "train03"]
     assert len(dataset.folds) == 3
     for video in dataset.videos:
-        assert dataset.read_track(video).num_frames(10) > 40
+        assert dataset.read_track(video).num_frames(10)[0] > 40
     assert not (data / "manifest.csv").exists(), "the user's folder is only read"
 
 
@@ -61,7 +61,10 @@ def test_init_makes_a_manifest_of_videos_and_labels_of_the_same_name(
     ("layout", "sentence"),
     [
         ("mstcn", "not in the mstcn layout: it lacks mapping.txt, groundTruth/\\*, features"),
-        ("auto", "none of the known layouts: cholec80 lacks phase_annotations"),
+        (
+            "auto",
+            "none of the known layouts: manifest lacks manifest.csv; cholec80 lacks phase_annotations",
+        ),
         ("manifest", "found 1 media and 0 label files"),
         ("coco", "'coco' is not one of auto, manifest"),
     ],

@@ -32,16 +32,23 @@ def touch(path: Path, content: str = "") -> Path:
 def test_entries_must_be_as_many_as_frames_at_equal_rates() -> None:
     timeline, _ = sampled(np.arange(1198) / 25, 5)
     assert EntryTrack(np.zeros(1198, int), 25).misfit(timeline) is None
-    assert EntryTrack(np.zeros(1204, int), 25).misfit(timeline) == (
-        "1,204 labels but 1,198 frames at 25 fps"
-    )
+    misfit = EntryTrack(np.zeros(1204, int), 25).misfit(timeline)
+    assert misfit is not None
+    assert misfit.words == "1,204 labels but 1,198 frames at 25 fps"
+    assert misfit.share == pytest.approx(6 / 1204)
 
 
-@pytest.mark.parametrize("num_labels", [39, 40, 41])
-def test_entries_at_a_coarser_rate_may_differ_by_one(num_labels: int) -> None:
-    timeline, _ = sampled(np.arange(1000) / 25, None)
-    assert EntryTrack(np.zeros(num_labels, int), 1).misfit(timeline) is None
-    assert EntryTrack(np.zeros(43, int), 1).misfit(timeline) is not None
+def test_entries_at_a_coarser_rate_may_be_rounded_up_or_down() -> None:
+    timeline, _ = sampled(np.arange(1010) / 25, None)  # 40.4 seconds
+    fits = [n for n in range(38, 45) if EntryTrack(np.zeros(n, int), 1).misfit(timeline) is None]
+    assert fits == [40, 41]
+    even, _ = sampled(np.arange(1000) / 25, None)  # 40 seconds: one entry more is a header line
+    assert EntryTrack(np.zeros(41, int), 1).misfit(even) is not None
+
+
+def test_sparse_entry_covers_the_frames_until_the_next() -> None:
+    ids = EntryTrack(np.arange(10), 1).at(np.arange(250) / 25)
+    assert ids.tolist() == np.repeat(np.arange(10), 25).tolist()
 
 
 def test_labels_at_another_rate_are_resampled_by_timestamp() -> None:
@@ -61,7 +68,15 @@ def test_segments_are_half_open_and_gaps_unlabelled() -> None:
     timeline, _ = sampled(times, None)
     assert track.misfit(timeline) is None
     late = SegmentTrack(np.array([0.0]), np.array([5.0]), np.array([1]))
-    assert late.misfit(timeline) == "labels end at 5.0 s but the video at 0.9 s"
+    misfit = late.misfit(timeline)
+    assert misfit is not None
+    assert misfit.words == "labels end at 5.0 s but the video at 0.9 s"
+
+
+@pytest.mark.parametrize(("start", "stop"), [(3.0, 2.0), (1.0, 1.0), (np.nan, 1.0), (-1.0, 1.0)])
+def test_segment_that_does_not_end_after_its_start_is_refused(start: float, stop: float) -> None:
+    with pytest.raises(DataError, match="segment 0 runs from"):
+        SegmentTrack(np.array([start]), np.array([stop]), np.array([0]))
 
 
 # --- Cholec80 ---
@@ -163,7 +178,7 @@ def test_egoper_reads_segments_splits_and_wrong_executions(tmp_path: Path, folde
     assert [v.split for v in dataset.videos] == [Split.TRAIN, Split.VAL, Split.AUDIT]
     track = dataset.read_track(dataset.videos[0])
     assert track.at(np.array([0.0, 1.9, 2.0, 3.4, 3.5])).tolist() == [1, 1, 0, 0, -1]
-    assert track.num_frames(10) == 35
+    assert track.num_frames(10)[0] == 25, "features may go on after the last segment"
     [known] = dataset.known_segments(dataset.videos[2])
     assert (known.kind, known.start_seconds, known.stop_seconds) == (ErrorKind.EXECUTION, 2.0, 3.5)
     assert dataset.known_segments(dataset.videos[0]) == []
@@ -257,7 +272,6 @@ def test_activitynet_reads_segments_and_audits_validation_without_a_test_set(
     assert [v.split for v in dataset.videos] == [Split.TRAIN, Split.AUDIT]
     track = dataset.read_track(dataset.videos[0])
     assert track.at(np.array([0.0, 0.5, 1.0, 2.5])).tolist() == [-1, 1, -1, 0]
-    assert track.num_frames(10) == 40
 
 
 def test_activitynet_segment_that_ends_before_it_starts_is_refused(tmp_path: Path) -> None:
@@ -265,8 +279,8 @@ def test_activitynet_segment_that_ends_before_it_starts_is_refused(tmp_path: Pat
     text = Path(config.path).read_text().replace("[2.0, 3.0]", "[3.0, 2.0]")
     Path(config.path).write_text(text)
     dataset = open_dataset(config)
-    with pytest.raises(DataError, match="annotation 1 ends at 2 s, not after its start at 3 s"):
-        dataset.read_track(dataset.videos[0])
+    with pytest.raises(DataError, match="video 'v1': segment 1 runs from 3 s to 2 s"):
+        dataset.track(dataset.videos[0])
 
 
 # --- splits and folds ---
@@ -304,8 +318,60 @@ def test_folds_audit_every_video_once_and_keep_groups_together(tmp_path: Path) -
 
 def test_more_folds_than_groups_are_refused(tmp_path: Path) -> None:
     write_grouped_manifest(tmp_path)
-    with pytest.raises(ConfigError, match="folds is 5, but there are only 4 videos or groups"):
+    with pytest.raises(DataError, match="folds is 5, but there are only 4 videos or groups"):
         open_dataset(DatasetConfig(path=str(tmp_path), folds=5))
+
+
+def test_group_can_be_a_part_of_the_id_in_any_layout(tmp_path: Path) -> None:
+    write_mstcn(tmp_path)
+    dataset = read_dataset(DatasetConfig(layout="mstcn", path=str(tmp_path), group="^(S)[0-9]"))
+    assert {v.group for v in dataset.videos} == {"S"}
+    assert list(dataset.problems) == [
+        "group 'S' is both in train and in audit; keep a group together, or use folds"
+    ]
+    with pytest.raises(ConfigError, match="is no regular expression"):
+        read_dataset(DatasetConfig(layout="mstcn", path=str(tmp_path), group="("))
+
+
+def test_one_file_under_two_ids_is_a_problem(tmp_path: Path) -> None:
+    write_mstcn(tmp_path)
+    (tmp_path / "features/S3.npy").unlink()
+    (tmp_path / "features/S3.npy").symlink_to(tmp_path / "features/S1.npy")
+    with pytest.raises(DataError, match="S1.npy is listed as 2 videos .S1, S3.; keep one"):
+        open_dataset(DatasetConfig(layout="mstcn", path=str(tmp_path)))
+
+
+def test_json_of_another_form_is_one_sentence(tmp_path: Path) -> None:
+    config = write_egoper(tmp_path)
+    touch(tmp_path / "annotation.json", json.dumps({"tea": {"segments": []}}))
+    with pytest.raises(DataError, match="does not have the form of the egoper layout .KeyError"):
+        open_dataset(config)
+
+
+def test_cholec80_split_goes_by_number_where_videos_are_missing(tmp_path: Path) -> None:
+    write_cholec80(tmp_path, 80)
+    (tmp_path / "phase_annotations/video03-phase.txt").unlink()
+    dataset = open_dataset(DatasetConfig(layout="cholec80", path=str(tmp_path)))
+    assert dataset.in_split(Split.AUDIT)[0].id == "video61"
+
+
+def test_activitynet_test_entries_without_labels_are_left_out(tmp_path: Path) -> None:
+    config = write_activitynet(tmp_path)
+    content = json.loads(Path(config.path).read_text())
+    content["database"]["v3"] = {"subset": "testing", "annotations": []}
+    Path(config.path).write_text(json.dumps(content))
+    dataset = open_dataset(config)
+    assert [v.split for v in dataset.videos] == [Split.TRAIN, Split.AUDIT]
+
+
+@pytest.mark.parametrize("num_labels", [90, 120])
+def test_trimming_stops_where_a_rate_must_be_wrong(tmp_path: Path, num_labels: int) -> None:
+    touch(tmp_path / "manifest.csv", "id,source,labels,split,fps\nv,v.mp4,v.txt,audit,10\n")
+    touch(tmp_path / "v.txt", "a\n" * num_labels)
+    dataset = open_dataset(DatasetConfig(path=str(tmp_path), length_mismatch="trim"))
+    timeline, _ = sampled(np.arange(100) / 10, None)
+    with pytest.raises(DataError, match="too far apart to trim"):
+        dataset.labels(dataset.videos[0], timeline)
 
 
 # --- frame folders ---
@@ -334,6 +400,15 @@ def test_frame_folder_takes_times_from_numbers(
 def test_frame_folder_sorts_by_number_not_by_name(tmp_path: Path) -> None:
     frames = write_frames(tmp_path / "f", range(8, 12), "frame{}.png")
     assert [int(f.mean()) for f in frames.decode(frames.times())] == [8, 9, 10, 11]
+
+
+def test_two_pictures_of_one_number_are_refused_and_hidden_files_left_out(tmp_path: Path) -> None:
+    frames = write_frames(tmp_path / "f", range(0, 3))
+    touch(tmp_path / "f/._000001.png")
+    assert len(frames.times()) == 3
+    touch(tmp_path / "f/000001.jpg")
+    with pytest.raises(DataError, match="have the same frame number"):
+        frames.times()
 
 
 def test_broken_picture_is_named_with_its_time(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Protocol
 from csl_dist.config import DatasetConfig
 from csl_dist.datasets.activitynet import open_activitynet
 from csl_dist.datasets.cholec80 import open_cholec80
-from csl_dist.datasets.dataset import Dataset, Fold, KnownSegment, read_errors
+from csl_dist.datasets.dataset import FORM_ERRORS, Dataset, Fold, KnownSegment, read_errors
 from csl_dist.datasets.egoper import open_egoper
 from csl_dist.datasets.manifest import open_manifest
 from csl_dist.datasets.mstcn import open_mstcn
@@ -36,7 +36,14 @@ LAYOUTS: dict[str, Layout] = {
 
 def read_dataset(config: DatasetConfig) -> Dataset:
     """The dataset that a config names, with the problems in its list of videos."""
-    return with_splits(LAYOUTS[config.layout](config), config)
+    try:
+        dataset = LAYOUTS[config.layout](config)
+    except FORM_ERRORS as error:
+        raise DataError(
+            f"{config.path} does not have the form of the {config.layout} layout "
+            f"({type(error).__name__}: {error})"
+        ) from error
+    return with_splits(dataset, config)
 
 
 def open_dataset(config: DatasetConfig) -> Dataset:

@@ -30,13 +30,13 @@ M2CAI16_PHASES = ("TrocarPlacement", *PHASES)
 LABELS_FPS = 25.0
 
 SPLITS = {"own": (50, 10), "paper": (50, 10), "tecno": (40, 8), "tmrnet": (40, 0)}
-"""Videos for training and for validation, in the order of their numbers; the rest are audited."""
+"""Videos for training and for validation, by their numbers; the rest are audited."""
 
 
 def open_cholec80(config: DatasetConfig) -> Dataset:
     root = Path(config.path)
     folder = root / "phase_annotations"
-    files = sorted(folder.glob("*-phase.txt"), key=_number)
+    files = sorted(folder.glob("[!.]*-phase.txt"), key=lambda file: (_number(file), file.name))
     if not files:
         raise DataError(
             f"{folder} holds no *-phase.txt files; dataset.path must be the folder that holds "
@@ -45,16 +45,17 @@ def open_cholec80(config: DatasetConfig) -> Dataset:
     names = config.splits if isinstance(config.splits, str) else "own"
     num_train, num_val = SPLITS[names]
     videos, problems = [], []
-    for place, file in enumerate(files):
+    for file in files:
+        number = _number(file)
         split = Split.AUDIT
-        if place < num_train + num_val:
-            split = Split.TRAIN if place < num_train else Split.VAL
+        if number <= num_train + num_val:
+            split = Split.TRAIN if number <= num_train else Split.VAL
         video = _find(root, file, split, config)
         if video is None:
             problems.append(f"{file} has no video, frames or features beside it in {root}")
         else:
             videos.append(video)
-    classes = _classes(files[0])
+    classes = _classes(files)
     return Dataset(
         classes=classes,
         videos=tuple(videos),
@@ -116,12 +117,13 @@ def _find(root: Path, file: Path, split: Split, config: DatasetConfig) -> Video 
     )
 
 
-def _classes(file: Path) -> tuple[str, ...]:
-    """Cholec80's phases; those of M2CAI16, in its own order, where the first file has its names."""
-    names = set(read_phases(str(file)))
-    return M2CAI16_PHASES if "TrocarPlacement" in names else PHASES
+def _classes(files: list[Path]) -> tuple[str, ...]:
+    """Cholec80's phases, or M2CAI16's where any file has its first one."""
+    has_trocar = any("TrocarPlacement" in file.read_text(errors="replace") for file in files)
+    return M2CAI16_PHASES if has_trocar else PHASES
 
 
 def _number(path: Path) -> int:
+    """The last number in a file's name: 7 of video07-phase.txt."""
     found = re.findall(r"\d+", path.name)
-    return int(found[0]) if found else 0
+    return int(found[-1]) if found else 0

@@ -7,7 +7,11 @@ from pathlib import Path
 
 from csl_dist.datasets.tracks import LabelTrack
 from csl_dist.errors import DataError
+from csl_dist.feature_files import TRIM_SHARE
 from csl_dist.records import ErrorKind, IntArray, PlantedError, Span, Split, Timeline, Video
+
+FORM_ERRORS = (AttributeError, KeyError, TypeError, ValueError)
+"""What parsing a file of another form raises."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +47,8 @@ class Dataset:
     """What is wrong with the list of videos; `csl check` prints it, everything else refuses it."""
     folds: tuple[Fold, ...] = ()
     length_mismatch: str = "error"
+    features_frames_last: bool = False
+    """How the layout stores features, for files that could be read either way."""
     known_segments: Callable[[Video], list[KnownSegment]] = no_known_segments
 
     def in_split(self, *splits: Split) -> list[Video]:
@@ -50,14 +56,34 @@ class Dataset:
 
     def labels(self, video: Video, timeline: Timeline) -> IntArray:
         """Class ids (T,) of a video's frames; counts that differ are refused unless trimmed."""
-        track = self.read_track(video)
+        track = self.track(video)
         misfit = track.misfit(timeline)
+        where = f"({video.labels}, {video.source})"
         if misfit is not None and self.length_mismatch == "error":
             raise DataError(
-                f"video {video.id!r}: {misfit} ({video.labels}, {video.source}); correct the "
-                "file, or set dataset.length_mismatch: trim"
+                f"video {video.id!r}: {misfit.words} {where}; correct the file, or set "
+                "dataset.length_mismatch: trim"
+            )
+        if misfit is not None and misfit.share > TRIM_SHARE:
+            raise DataError(
+                f"video {video.id!r}: {misfit.words} {where}, too far apart to trim; is a rate "
+                "wrong (dataset.labels_fps, frames_fps)?"
             )
         return track.at(timeline.times_T)
+
+    def track(self, video: Video) -> LabelTrack:
+        """A video's labels; whatever is wrong with their form is told as such."""
+        try:
+            return self.read_track(video)
+        except FORM_ERRORS as error:
+            raise DataError(
+                f"{video.labels}: the labels of video {video.id!r} do not have the expected form "
+                f"({type(error).__name__}: {error})"
+            ) from error
+        except DataError as error:
+            if video.labels in str(error):
+                raise
+            raise DataError(f"{video.labels}: video {video.id!r}: {error}") from error
 
 
 def read_errors(path: str) -> list[PlantedError]:

@@ -90,7 +90,7 @@ def _read_row(
     if split not in list(Split):
         raise DataError(f"{where}: split is {split!r}, expected {', '.join(Split)}")
     fps = _rate(row["fps"], "fps", where)
-    media = media_of(row["source"])
+    media = media_of(str(folder / row["source"]))
     source_fps = _rate(row["source_fps"], "source_fps", where) if row.get("source_fps") else fps
     video = Video(
         id=row["id"],

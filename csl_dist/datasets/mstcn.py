@@ -37,6 +37,7 @@ def open_mstcn(config: DatasetConfig) -> Dataset:
         videos=tuple(videos),
         read_track=NameTracks(classes, config.labels_fps or config.features_fps),
         problems=tuple(problems),
+        features_frames_last=True,
     )
 
 
@@ -82,7 +83,7 @@ def _listed(root: Path, config: DatasetConfig) -> list[tuple[Split, str, str]]:
     """Split, place of mention, and id of every video."""
     folder = root / "splits"
     if not folder.is_dir():
-        files = sorted((root / "groundTruth").glob("*"))
+        files = sorted((root / "groundTruth").glob("[!.]*"))
         if not files:
             raise DataError(f"{root} has neither splits nor groundTruth")
         return [(Split.AUDIT, str(file), file.name.removesuffix(".txt")) for file in files]

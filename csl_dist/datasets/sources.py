@@ -18,7 +18,10 @@ def find_features(folder: Path, stem: str) -> Path | None:
 
 def media_of(source: str) -> Media:
     """What a path is, by its name: feature file, video file, or else a folder of frames."""
-    suffix = Path(source.partition("#")[0]).suffix.lower()
+    path = Path(source.partition("#")[0])
+    suffix = path.suffix.lower()
+    if path.is_dir() and suffix != ".zarr":
+        return Media.FRAMES
     if suffix in (*feature_files.SUFFIXES, *feature_files.PICKLE_SUFFIXES):
         return Media.FEATURES
     return Media.VIDEO if suffix else Media.FRAMES
