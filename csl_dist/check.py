@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from csl_dist.config import DatasetConfig
-from csl_dist.datasets import Dataset
+from csl_dist.config import DatasetConfig, RunConfig
+from csl_dist.corrupt import chosen_kinds, corrupted
+from csl_dist.datasets import Dataset, read_errors
 from csl_dist.datasets.tracks import LabelTrack
-from csl_dist.errors import CslError
+from csl_dist.errors import CslError, DataError
 from csl_dist.extract import pixel_source
 from csl_dist.feature_files import FeatureFile, inspect_all
 from csl_dist.records import UNLABELLED, IntArray, Media, Split, Timeline, Video
@@ -157,25 +158,63 @@ def summaries(dataset: Dataset, facts: list[VideoFacts]) -> list[SplitSummary]:
     return lines
 
 
-def all_problems(dataset: Dataset, facts: list[VideoFacts], config: DatasetConfig) -> list[str]:
+def all_problems(dataset: Dataset, facts: list[VideoFacts], config: RunConfig) -> list[str]:
     """Everything that is wrong: with the list, with each video, and with all together."""
     problems = [*dataset.problems, *(p for found in facts for p in found.problems)]
     problems += _width_problems(facts)
-    trained = {video for fold in dataset.folds for video in fold.train}
-    if not trained:
-        problems.append(f"{config.path}: there are no training videos; mark some, or use folds")
+    path = config.dataset.path
+    if len({video.media is Media.FEATURES for video in dataset.videos}) > 1:
+        problems.append(f"{path}: some videos have ready features and others do not; set source")
+    if not any(fold.train for fold in dataset.folds):
+        problems.append(f"{path}: there are no training videos; mark some, or use folds")
     if not dataset.in_split(Split.AUDIT):
-        problems.append(f"{config.path}: there are no videos to audit; mark some, or use folds")
-    counts = [
-        f.class_frames_C for f in facts if f.video.id in trained and f.class_frames_C is not None
-    ]
-    if counts:
-        seen_C = np.sum(counts, axis=0)
+        problems.append(f"{path}: there are no videos to audit; mark some, or use folds")
+    return problems + _class_problems(dataset, facts) + _truth_problems(dataset, facts, config)
+
+
+def _class_problems(dataset: Dataset, facts: list[VideoFacts]) -> list[str]:
+    """Classes that occur, or are declared, but that a fold's training never sees."""
+    problems = []
+    counts = {f.video.id: f.class_frames_C for f in facts if f.class_frames_C is not None}
+    for fold in dataset.folds:
+        trained = [counts[video] for video in fold.train if video in counts]
+        if not trained:
+            continue
+        seen_C = np.sum(trained, axis=0)
+        where = f" of fold {fold.index}" if len(dataset.folds) > 1 else ""
         problems += [
-            f"class {name!r} never occurs in training; no checkpoint can know it"
+            f"class {name!r} never occurs in training{where}; no checkpoint can know it"
             for name, count in zip(dataset.classes, seen_C, strict=True)
             if count == 0
         ]
+    return problems
+
+
+def _truth_problems(dataset: Dataset, facts: list[VideoFacts], config: RunConfig) -> list[str]:
+    """Known errors that can't be read, and errors that can't be planted."""
+    problems = []
+    try:
+        if config.dataset.truth is not None:
+            read_errors(config.dataset.truth)
+        trained = sorted({video for fold in dataset.folds for video in fold.train})
+        audited = [video.id for video in dataset.in_split(Split.AUDIT)]
+        chosen = [
+            *chosen_kinds(audited, config.corrupt.audit, seed=config.corrupt.seed).items(),
+            *chosen_kinds(trained, config.corrupt.train, seed=config.corrupt.seed + 1).items(),
+        ]
+    except CslError as error:
+        return [str(error)]
+    timelines = {f.video.id: (f.video, f.timeline) for f in facts if f.timeline and not f.problems}
+    for video_id, kind in chosen:
+        if video_id in timelines:
+            video, timeline = timelines[video_id]
+            labels_T = dataset.labels(video, timeline)
+            try:
+                corrupted(
+                    labels_T, kind, video_id, config.corrupt, num_classes=len(dataset.classes)
+                )
+            except DataError as error:
+                problems.append(str(error))
     return problems
 
 

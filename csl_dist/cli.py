@@ -153,7 +153,7 @@ def check(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
             "threshold: there are no validation videos to set it, so the worst "
             f"{loaded.flag.percent:g} % of the audited frames will be flagged"
         )
-    problems = all_problems(dataset, facts, loaded.dataset)
+    problems = all_problems(dataset, facts, loaded)
     for problem in problems:
         _complain("problem", problem)
     if problems:

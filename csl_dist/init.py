@@ -6,6 +6,7 @@ The user's folder is only read: a manifest that is made for it lies beside the c
 import csv
 import json
 import os
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -179,6 +180,13 @@ def _paired_rows(path: Path, base: Path) -> list[dict[str, object]]:
     labels = {file.stem: file for file in files if file.suffix.lower() in (".txt", ".csv")}
     media_suffixes = (*VIDEO_SUFFIXES, *(s for s in FEATURE_SUFFIXES if s != ".txt"))
     media = {f.stem: f for f in files if f.suffix.lower() in media_suffixes}
+    stems = Counter(f.stem for f in files if f.suffix.lower() in media_suffixes)
+    repeated = sorted(stem for stem, count in stems.items() if count > 1)
+    if repeated:
+        raise DataError(
+            f"{path}: several media files are named {repeated[0]!r}; write a manifest.csv with "
+            "columns id, source, labels, split, fps"
+        )
     paired = sorted(set(labels) & set(media))
     if len(paired) < 2:
         raise DataError(

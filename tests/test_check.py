@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from csl_dist.check import all_problems, look_at_videos, orientation, summaries
-from csl_dist.config import DatasetConfig
+from csl_dist.config import CorruptConfig, DatasetConfig, RunConfig
 from csl_dist.datasets import open_dataset, read_dataset
 from csl_dist.errors import DataError
 
@@ -31,17 +31,22 @@ def write_folder(root: Path) -> dict[str, np.ndarray]:
 
 
 def found_problems(root: Path, **changes: object) -> list[str]:
-    config = DatasetConfig(path=str(root), **changes)  # type: ignore[arg-type]
-    dataset = read_dataset(config)
-    return all_problems(dataset, list(look_at_videos(dataset, config)), config)
+    config = config_of(root, **changes)
+    dataset = read_dataset(config.dataset)
+    return all_problems(dataset, list(look_at_videos(dataset, config.dataset)), config)
+
+
+def config_of(root: Path, corrupt: CorruptConfig | None = None, **changes: object) -> RunConfig:
+    dataset = DatasetConfig(path=str(root), **changes)  # type: ignore[arg-type]
+    return RunConfig(root=str(root / "run"), dataset=dataset, corrupt=corrupt or CorruptConfig())
 
 
 def test_good_folder_has_no_problem_and_a_summary(tmp_path: Path) -> None:
     arrays = write_folder(tmp_path)
     np.save(tmp_path / "v03.npy", arrays["v03"].T)
-    config = DatasetConfig(path=str(tmp_path))
-    dataset = read_dataset(config)
-    facts = list(look_at_videos(dataset, config))
+    config = config_of(tmp_path)
+    dataset = read_dataset(config.dataset)
+    facts = list(look_at_videos(dataset, config.dataset))
     assert all_problems(dataset, facts, config) == []
     train, audit = summaries(dataset, facts)
     assert (train.num_videos, train.num_frames, train.class_frames_C) == (9, 180, (90, 90))
@@ -88,6 +93,8 @@ def test_twelve_problems_are_all_named_in_one_run(tmp_path: Path) -> None:
         "video 'v09' is listed in the splits audit and train; keep one",
         "manifest.csv:15: split is 'test', expected train, val, audit",
         "class 'unseen' never occurs in training",
+        # What follows from the two videos among features is said as well.
+        "some videos have ready features and others do not",
     ]
     for words in expected:
         assert any(words in problem for problem in problems), words
@@ -117,3 +124,22 @@ def test_dataset_without_training_or_audit_videos_is_a_problem(tmp_path: Path) -
     assert any("no training videos" in p for p in found_problems(tmp_path))
     manifest.write_text(text.replace(",audit,", ",train,"))
     assert any("no videos to audit" in p for p in found_problems(tmp_path))
+
+
+def test_class_that_one_fold_never_trains_on_is_a_problem(tmp_path: Path) -> None:
+    write_folder(tmp_path)
+    (tmp_path / "classes.txt").write_text("a\nb\nrare\n")
+    (tmp_path / "v00.txt").write_text("a\n" * 10 + "rare\n" * 10)
+    [problem] = found_problems(tmp_path, folds=3)
+    assert problem.startswith("class 'rare' never occurs in training of fold")
+
+
+def test_errors_that_can_not_be_planted_or_read_are_problems(tmp_path: Path) -> None:
+    write_folder(tmp_path)
+    for name in ("v09", "v10", "v11"):
+        (tmp_path / f"{name}.txt").write_text("a\n" * NUM_FRAMES)
+    problems = found_problems(tmp_path, corrupt=CorruptConfig(audit={"disorder": 1}))
+    assert len(problems) == 3
+    assert "no disorder can be planted in video 'v" in problems[0]
+    [problem] = found_problems(tmp_path, truth=str(tmp_path / "no.csv"))
+    assert "can't read the known errors" in problem

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from csl_dist.config import DatasetConfig, FlagConfig, RunConfig, ScorerConfig
+from csl_dist.config import CorruptConfig, DatasetConfig, FlagConfig, RunConfig, ScorerConfig
 from csl_dist.findings import read_flags, write_flags
 from csl_dist.ledger import Unit
 from csl_dist.records import Split
@@ -100,3 +100,32 @@ def test_flags_follow_a_scorer_that_is_taken_out(config: RunConfig) -> None:
     run = open_run(replace(config, scorers=scorers))
     write_flags(run)
     assert set(read_flags(run.layout).kind) == {"mislabel"}, "nobody tells what frames look like"
+
+
+def test_errors_for_training_are_planted_in_training_alone(config: RunConfig) -> None:
+    planted = CorruptConfig(train={"mislabel": 1}, lengths=(5, 9))
+    plain, noisy = open_run(config), open_run(replace(config, corrupt=planted))
+    [before], [after] = (run.annotations(["v0"], Split.TRAIN) for run in (plain, noisy))
+    assert (before.labels_T != after.labels_T).any()
+    for split in (Split.VAL, Split.AUDIT):
+        for one, two in zip(
+            plain.split_annotations(split), noisy.split_annotations(split), strict=True
+        ):
+            assert np.array_equal(one.labels_T, two.labels_T)
+    assert not noisy.known_errors()
+
+
+def test_planted_disorder_changes_what_models_see_and_mislabel_does_not(
+    config: RunConfig,
+) -> None:
+    plain = open_run(config)
+    for kind, moves in (("mislabel", False), ("disorder", True)):
+        planted = CorruptConfig(audit={kind: 1}, lengths=(5, 9))
+        run = open_run(replace(config, corrupt=planted))
+        for before, after in zip(
+            plain.split_annotations(Split.AUDIT), run.split_annotations(Split.AUDIT), strict=True
+        ):
+            assert (run.seen_features(after) != plain.seen_features(before)) is moves
+        errors = run.known_errors()
+        assert {error.video for error in errors} == {"v2", "v3"}
+        assert {error.kind for error in errors} == {kind}
