@@ -45,10 +45,14 @@ class FrameFolder:
                 raise DataError(f"{path}, at {seconds:.2f} s, can't be read: {error}") from error
 
     def facts(self) -> dict[str, Any]:
-        """What tells a changed folder: how many pictures, and the first and last of them."""
+        """What tells a changed folder: its time, how many pictures, and the first and last."""
         pictures = self._pictures()
         ends = [pictures[min(pictures)], pictures[max(pictures)]]
-        return {"pictures": len(pictures), "ends": [file_facts(path) for path in ends]}
+        return {
+            "modified_ns": Path(self.path).stat().st_mtime_ns,
+            "pictures": len(pictures),
+            "ends": [file_facts(path) for path in ends],
+        }
 
     def _pictures(self) -> dict[float, str]:
         """Path of each picture by its time."""

@@ -4,6 +4,7 @@ import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -255,11 +256,13 @@ def ready_features(dataset: Dataset, config: RunConfig) -> ReadyFeatures:
 
 
 def feature_file_facts(source: str) -> dict[str, object]:
-    """What tells a changed feature file; of a Zarr array, which is a folder, its description."""
+    """What tells a changed feature file; of a Zarr array, which is a folder, all its files."""
     path, _, name = source.partition("#")
-    if path.endswith(".zarr"):
-        path = "/".join([path, *([name] if name else []), "zarr.json"])
-    return file_facts(path) | {"name": name}
+    if not path.endswith(".zarr"):
+        return file_facts(path) | {"name": name}
+    files = sorted(file for file in (Path(path) / name).rglob("*") if file.is_file())
+    stats = [(str(file.relative_to(path)), file.stat()) for file in files]
+    return {"files": [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]}
 
 
 def planted_kinds(dataset: Dataset, config: RunConfig) -> dict[Split, dict[str, ErrorKind]]:

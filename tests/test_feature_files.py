@@ -8,6 +8,7 @@ from csl_dist.arrays import create_array
 from csl_dist.errors import DataError
 from csl_dist.feature_files import inspect, inspect_all, slackened
 from csl_dist.features import FeatureReader, ReadyEntry, ReadyFeatures
+from csl_dist.run import feature_file_facts
 from csl_dist.storage import Storage
 
 VALUES = np.random.default_rng(0).normal(size=(30, 8)).astype(np.float32)
@@ -107,6 +108,15 @@ def test_square_file_lies_as_the_others_do(tmp_path: Path, frames_last: bool) ->
     files, problems = inspect_all(paths, expected, frames_last=not frames_last, trim=False)
     assert not problems
     assert {file.frames_last for file in files.values()} == {frames_last}
+
+
+def test_changed_chunk_of_a_zarr_array_is_noticed(tmp_path: Path) -> None:
+    source = write(tmp_path, "zarr#one", VALUES)
+    before = feature_file_facts(source)
+    assert feature_file_facts(source) == before
+    chunk = next(p for p in (tmp_path / "features.zarr/one/c").rglob("*") if p.is_file())
+    chunk.write_bytes(chunk.read_bytes() + b"x")
+    assert feature_file_facts(source) != before
 
 
 def test_lonely_square_file_lies_as_its_layout_has_it(tmp_path: Path) -> None:
