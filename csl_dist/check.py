@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from csl_dist.config import DatasetConfig, RunConfig
-from csl_dist.corrupt import chosen_kinds, corrupted
+from csl_dist.corrupt import corrupted, planted_kinds
 from csl_dist.datasets import Dataset, read_errors
 from csl_dist.datasets.tracks import LabelTrack
 from csl_dist.errors import CslError, DataError
@@ -196,12 +196,8 @@ def _truth_problems(dataset: Dataset, facts: list[VideoFacts], config: RunConfig
     try:
         if config.dataset.truth is not None:
             read_errors(config.dataset.truth)
-        trained = sorted({video for fold in dataset.folds for video in fold.train})
-        audited = [video.id for video in dataset.in_split(Split.AUDIT)]
-        chosen = [
-            *chosen_kinds(audited, config.corrupt.audit, seed=config.corrupt.seed).items(),
-            *chosen_kinds(trained, config.corrupt.train, seed=config.corrupt.seed + 1).items(),
-        ]
+        planted = planted_kinds(dataset.audited_ids(), dataset.trained_ids(), config.corrupt)
+        chosen = [pair for kinds in planted.values() for pair in kinds.items()]
     except CslError as error:
         return [str(error)]
     timelines = {f.video.id: (f.video, f.timeline) for f in facts if f.timeline and not f.problems}

@@ -14,7 +14,7 @@ import numpy as np
 
 from csl_dist.config import CorruptConfig
 from csl_dist.errors import DataError
-from csl_dist.records import BoolArray, ErrorKind, IntArray, Span, runs_of, spans_where
+from csl_dist.records import BoolArray, ErrorKind, IntArray, Span, Split, runs_of, spans_where
 
 MAX_FAILURES = 100
 """Tries in a row at placing a span before a video counts as full."""
@@ -145,6 +145,16 @@ def chosen_kinds(
         chosen |= dict.fromkeys(shuffled[start:stop], ErrorKind(kind))
         taken += share
     return chosen
+
+
+def planted_kinds(
+    audited: Sequence[str], trained: Sequence[str], config: CorruptConfig
+) -> dict[Split, dict[str, ErrorKind]]:
+    """Which videos get which planted error, by what they are used for."""
+    return {
+        Split.AUDIT: chosen_kinds(audited, config.audit, seed=config.seed),
+        Split.TRAIN: chosen_kinds(trained, config.train, seed=config.seed + 1),
+    }
 
 
 def corrupted(

@@ -11,7 +11,7 @@ import torch
 
 from csl_dist.checkpoints import CheckpointInfo, CheckpointStore, require_fit
 from csl_dist.config import RunConfig, ScorerConfig, config_as_dict, parse_config
-from csl_dist.corrupt import Corruption, chosen_kinds, corrupted
+from csl_dist.corrupt import Corruption, corrupted, planted_kinds
 from csl_dist.datasets import Dataset, open_dataset, read_errors
 from csl_dist.encoder import FEATURE_WIDTH, encoder_fingerprint
 from csl_dist.errors import ConfigError, DataError, NotReadyError, StorageError
@@ -206,7 +206,8 @@ def open_run(config: RunConfig) -> Run:
             {video: source.entry for video, source in sources.items()},
             FEATURE_WIDTH,
         )
-    run = Run(config, layout, dataset, features, sources, planted_kinds(dataset, config))
+    planted = planted_kinds(dataset.audited_ids(), dataset.trained_ids(), config.corrupt)
+    run = Run(config, layout, dataset, features, sources, planted)
     for scorer in config.scorers:
         refuse_unbuildable(run, scorer)
     return run
@@ -263,17 +264,6 @@ def feature_file_facts(source: str) -> dict[str, object]:
     files = sorted(file for file in (Path(path) / name).rglob("*") if file.is_file())
     stats = [(str(file.relative_to(path)), file.stat()) for file in files]
     return {"files": [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]}
-
-
-def planted_kinds(dataset: Dataset, config: RunConfig) -> dict[Split, dict[str, ErrorKind]]:
-    """Which videos get which planted error, for auditing and for training."""
-    audit = [video.id for video in dataset.in_split(Split.AUDIT)]
-    train = sorted({video for fold in dataset.folds for video in fold.train})
-    seed = config.corrupt.seed
-    return {
-        Split.AUDIT: chosen_kinds(audit, config.corrupt.audit, seed=seed),
-        Split.TRAIN: chosen_kinds(train, config.corrupt.train, seed=seed + 1),
-    }
 
 
 def class_weights_of(

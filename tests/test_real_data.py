@@ -9,7 +9,8 @@ import pytest
 from csl_dist.config import DatasetConfig
 from csl_dist.datasets import open_dataset, read_dataset
 from csl_dist.datasets.cholec80 import M2CAI16_PHASES, read_phases
-from csl_dist.datasets.mstcn import NameTracks, read_bundle, read_mapping
+from csl_dist.datasets.mstcn import read_bundle, read_mapping
+from csl_dist.datasets.names import NameTracks
 from csl_dist.datasets.text import class_ids, read_lines
 from csl_dist.feature_files import inspect, slackened
 from csl_dist.records import Split, Video, runs_of
@@ -30,7 +31,7 @@ def test_breakfast_labels_all_read_in_seconds() -> None:
     classes = read_mapping(root / "splits/mapping_bf.txt")
     assert len(classes) == 48
     files = sorted((root / "groundTruth").glob("*.txt"))
-    tracks = NameTracks(classes, 15.0)
+    tracks = NameTracks(classes, 15.0, {})
     begun = time.monotonic()
     frames = sum(len(tracks(video_of(path)).ids_N) for path in files)
     seconds = time.monotonic() - begun
@@ -60,7 +61,7 @@ def test_breakfast_opens_with_a_problem_for_every_video_without_features(tmp_pat
 def test_salads_labels_and_their_swapped_versions_have_the_same_steps() -> None:
     root = DATA / "50salads/mstcn_groundTruth_sample/visualization"
     classes = read_mapping(root / "mapping.txt")
-    tracks = NameTracks(classes, 30.0)
+    tracks = NameTracks(classes, 30.0, {})
     for swapped in sorted((root / "groundtruth_swap_segments").glob("*.txt")):
         before = tracks(video_of(root / "groundtruth" / swapped.name)).ids_N
         after = tracks(video_of(swapped)).ids_N

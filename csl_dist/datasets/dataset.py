@@ -54,6 +54,13 @@ class Dataset:
     def in_split(self, *splits: Split) -> list[Video]:
         return [video for video in self.videos if video.split in splits]
 
+    def audited_ids(self) -> list[str]:
+        return [video.id for video in self.in_split(Split.AUDIT)]
+
+    def trained_ids(self) -> list[str]:
+        """Videos that any fold trains on."""
+        return sorted({video for fold in self.folds for video in fold.train})
+
     def labels(self, video: Video, timeline: Timeline) -> IntArray:
         """Class ids (T,) of a video's frames; counts that differ are refused unless trimmed."""
         track = self.track(video)

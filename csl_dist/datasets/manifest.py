@@ -8,14 +8,13 @@ it, or else all names in the label files, sorted.
 """
 
 import csv
-from dataclasses import dataclass
 from pathlib import Path
 
 from csl_dist.config import DatasetConfig
 from csl_dist.datasets.dataset import Dataset
+from csl_dist.datasets.names import NameTracks
 from csl_dist.datasets.sources import media_of
-from csl_dist.datasets.text import UNLABELLED_NAMES, class_ids, read_lines
-from csl_dist.datasets.tracks import EntryTrack
+from csl_dist.datasets.text import UNLABELLED_NAMES, read_lines
 from csl_dist.errors import DataError
 from csl_dist.records import Media, Split, Video
 
@@ -42,24 +41,9 @@ def open_manifest(config: DatasetConfig) -> Dataset:
     return Dataset(
         classes=classes,
         videos=tuple(videos),
-        read_track=ManifestTracks(classes, rates),
+        read_track=NameTracks(classes, 0.0, rates),
         problems=tuple(problems),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class ManifestTracks:
-    """Reads label files of one class name per line."""
-
-    classes: tuple[str, ...]
-    rates: dict[str, float]
-    """Label entries per second, by video."""
-
-    def __call__(self, video: Video) -> EntryTrack:
-        names = read_lines(video.labels)
-        if not names:
-            raise DataError(f"{video.labels} holds no labels")
-        return EntryTrack(class_ids(names, self.classes, video.labels), self.rates[video.id])
 
 
 def _read_rows(path: Path) -> list[tuple[int, dict[str, str]]]:

@@ -4,14 +4,13 @@
 with lines `id name`, and `splits/train.split1.bundle` and `test.split1.bundle` that list `<v>.txt`.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from csl_dist.config import DatasetConfig
 from csl_dist.datasets.dataset import Dataset
+from csl_dist.datasets.names import NameTracks
 from csl_dist.datasets.sources import find_features, find_video, made_video
-from csl_dist.datasets.text import class_ids, read_lines
-from csl_dist.datasets.tracks import EntryTrack
+from csl_dist.datasets.text import read_lines
 from csl_dist.errors import DataError
 from csl_dist.records import Media, Split, Video
 
@@ -35,24 +34,10 @@ def open_mstcn(config: DatasetConfig) -> Dataset:
     return Dataset(
         classes=classes,
         videos=tuple(videos),
-        read_track=NameTracks(classes, config.labels_fps or config.features_fps),
+        read_track=NameTracks(classes, config.labels_fps or config.features_fps, {}),
         problems=tuple(problems),
         features_frames_last=True,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class NameTracks:
-    """Reads files of one class name per frame."""
-
-    classes: tuple[str, ...]
-    fps: float
-
-    def __call__(self, video: Video) -> EntryTrack:
-        names = read_lines(video.labels)
-        if not names:
-            raise DataError(f"{video.labels} holds no labels")
-        return EntryTrack(class_ids(names, self.classes, video.labels), self.fps)
 
 
 def read_mapping(path: Path) -> tuple[str, ...]:
