@@ -1,0 +1,114 @@
+"""Commands that do the work: `csl demo`, `run`, and one for each stage."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from csl_dist.cli.app import ConfigPath, Overrides, Verbose, app, console, say
+from csl_dist.config import RunConfig, load_config
+from csl_dist.errors import DataError
+
+if TYPE_CHECKING:
+    from csl_dist.remote.stage import Stage
+
+DEMO_CONFIG = Path(__file__).parents[1] / "demo.yaml"
+
+
+@app.command()
+def demo(
+    root: Annotated[Path, typer.Option(help="Where the demo goes.")] = Path("runs/demo"),
+    overrides: Overrides = [],  # noqa: B006
+    verbose: Verbose = False,
+) -> None:
+    """Write the embedded dataset and run everything on it."""
+    from csl_dist.datasets.demo import write_demo
+
+    folder = root / "dataset"
+    paths = [f"root={root}", f"dataset.path={folder}", f"dataset.truth={folder}/errors.csv"]
+    config = load_config(DEMO_CONFIG, [*paths, *overrides])
+    say(f"dataset: handwritten digits as mp4 files in {folder}")
+    write_demo(folder)
+    _run_all(config, verbose)
+
+
+@app.command()
+def extract(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = False) -> None:  # noqa: B006
+    """Turn frames into features."""
+    from csl_dist.remote.extraction import extract as extract_stage
+
+    extract_stage(_stage(load_config(config, overrides), verbose))
+
+
+@app.command()
+def train(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = False) -> None:  # noqa: B006
+    """Train every scorer, keeping a checkpoint of every epoch."""
+    from csl_dist.remote.training import train as train_stage
+
+    train_stage(_stage(load_config(config, overrides), verbose))
+
+
+@app.command()
+def audit(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = False) -> None:  # noqa: B006
+    """Score the held-out videos with every checkpoint, and flag suspicious spans."""
+    _audit(_stage(load_config(config, overrides), verbose))
+
+
+@app.command()
+def evaluate(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
+    """Compare the scores with known errors."""
+    stage = _stage(load_config(config, overrides), False)
+    if not stage.run.has_known_errors():
+        raise DataError(
+            f"{config} names no known errors; set dataset.truth to a CSV of them, plant some with "
+            "`corrupt`, or read the flags with `csl report`"
+        )
+    _evaluate(stage)
+
+
+@app.command()
+def run(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = False) -> None:  # noqa: B006
+    """Do all stages, each from where it stopped."""
+    _run_all(load_config(config, overrides), verbose)
+
+
+def _stage(config: RunConfig, verbose: bool) -> "Stage":
+    from csl_dist.remote.stage import Stage
+    from csl_dist.run import open_run, write_run_file
+
+    opened = open_run(config)
+    write_run_file(opened)
+    return Stage(run=opened, console=console, verbose=verbose)
+
+
+def _run_all(config: RunConfig, verbose: bool) -> None:
+    from csl_dist.remote.extraction import extract as extract_stage
+    from csl_dist.remote.training import train as train_stage
+    from csl_dist.report import write_report
+
+    stage = _stage(config, verbose)
+    if stage.run.sources and config.features.weights == "random":
+        stage.say(f"encoder: ResNet-18 with random weights, seed {config.features.seed}")
+    extract_stage(stage)
+    train_stage(stage)
+    _audit(stage)
+    if stage.run.has_known_errors():
+        _evaluate(stage)
+    say(f"report: {write_report(stage.run)}")
+
+
+def _audit(stage: "Stage") -> None:
+    from csl_dist.findings import write_flags
+    from csl_dist.remote.reduction import reduce
+    from csl_dist.remote.scoring import score
+
+    score(stage)
+    reduce(stage)
+    stage.say(f"flags: {write_flags(stage.run)} spans to review")
+
+
+def _evaluate(stage: "Stage") -> None:
+    from csl_dist import tables
+    from csl_dist.findings import write_metrics
+
+    console.print(tables.metrics_table(write_metrics(stage.run)))
