@@ -25,15 +25,17 @@ def create_array(
     chunks: tuple[int, ...],
     dtype: str,
     attributes: dict[str, Any] | None = None,
+    shards: tuple[int, ...] | None = None,
     compressed: bool = True,
 ) -> Array:
-    """Makes a new array, or replaces the one at the key."""
+    """Makes a new array, or replaces the one at the key; a shard is one file of many chunks."""
     return zarr.create_array(
         store=ObjectStore(storage.store()),
         name=key,
         shape=shape,
         # An empty axis still needs a chunk of at least one.
         chunks=tuple(max(1, chunk) for chunk in chunks),
+        shards=shards,
         dtype=dtype,
         attributes=attributes,
         compressors="auto" if compressed else None,

@@ -19,6 +19,7 @@ from csl_dist.extract import pixel_source
 from csl_dist.feature_files import FeatureFile, inspect_all
 from csl_dist.records import UNLABELLED, IntArray, Media, Split, Timeline, Video
 from csl_dist.timeline import sampled
+from csl_dist.video import whole_frames
 
 PROBE_THREADS = 8
 
@@ -116,10 +117,8 @@ def _look_at_pixels(video: Video, fps: float | None) -> Timeline:
     """The timeline, after the first and last frames that will be used were really decoded."""
     source = pixel_source(video)
     timeline, _ = sampled(source.times(), fps)
-    for _ in source.decode(timeline.times_T[[0]]):
-        pass
-    for _ in source.decode(timeline.times_T[[-1]]):
-        pass
+    for place in (0, -1):
+        list(whole_frames(source.decode(timeline.times_T[[place]])))
     return timeline
 
 

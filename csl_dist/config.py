@@ -111,6 +111,22 @@ class CorruptConfig:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class AdaptConfig:
+    """How the last stages of the encoder are fine-tuned on each fold's training videos."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = FORBID
+
+    trainable_stages: Literal[1, 2] = 1
+    """How many of ResNet-18's four stages are trained, from the last one."""
+    epochs: Count = 10
+    """The features are those of the last epoch; the scorer `cnn` is audited with all of them."""
+    learning_rate: Positive = 1e-4
+    """Of AdamW, for the stages and the head."""
+    batch_frames: Count = 256
+    """Frames in one step, from many videos."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FeaturesConfig:
     """How frames become feature vectors."""
 
@@ -131,7 +147,13 @@ class FeaturesConfig:
     batch_frames: Count = 64
     """Frames that the encoder takes at once."""
     chunk_frames: Count = 256
-    """Frames in one unit of extraction, and in one Zarr chunk."""
+    """Frames in one unit of extraction, and in one file of the store."""
+    compile: bool = False
+    """Let torch.compile optimise the encoder; costs a minute at the start of every worker."""
+    on_bad_frame: Literal["error", "repeat_last"] = "error"
+    """What to do with a frame that can't be decoded; `repeat_last` uses the one before it."""
+    adapt: AdaptConfig | None = None
+    """Fine-tune the encoder; None keeps it as it is. Paper: compared in Table A2."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,9 +163,12 @@ class ScorerConfig:
     __pydantic_config__: ClassVar[ConfigDict] = FORBID
 
     model: str | None = None
-    """`transformer` or `framewise`; None takes the scorer's own name."""
+    """`transformer`, `framewise`, `mstcn`, or the import path `package.module:Class` of a
+    torch.nn.Module; None takes the scorer's own name."""
     arguments: dict[str, Any] = dataclasses.field(default_factory=dict)
     """Keyword arguments of the model, `preset: vit_b` among them."""
+    max_frames: Count = 8192
+    """Longer videos run in overlapping windows of so many frames."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +185,10 @@ class TrainConfig:
     """Of AdamW."""
     clip_norm: Positive = 1.0
     """Largest gradient norm."""
+    schedule: Literal["constant", "cosine"] = "constant"
+    """How the learning rate goes on after the warm-up; `cosine` falls to 0 at the last epoch."""
+    warmup_epochs: Annotated[float, Field(ge=0)] = 0.0
+    """Epochs over which the learning rate rises from 0."""
     batch_frames: Count = 8192
     """Most frames in one step, padding included; videos of like length share a batch."""
     seed: Seed = 0
@@ -256,6 +285,19 @@ class RunConfig:
     def __post_init__(self) -> None:
         if not self.scorers:
             raise ValueError("scorers: at least one scorer is needed, such as `framewise: {}`")
+        if self.train.warmup_epochs >= self.train.epochs:
+            raise ValueError(
+                f"train.warmup_epochs is {self.train.warmup_epochs:g}, which must be less than "
+                f"train.epochs, {self.train.epochs}"
+            )
+        for name, scorer in self.scorers.items():
+            if "cnn" in (name, scorer.model) and (name, scorer) != ("cnn", ScorerConfig()):
+                raise ValueError(
+                    f"scorers.{name}: `cnn` is the encoder that features.adapt trains; write "
+                    "`cnn: {}` and set its values there"
+                )
+        if "cnn" in self.scorers and self.features.adapt is None:
+            raise ValueError("scorers.cnn: needs features.adapt, which trains it")
         if self.flag.scorer is not None and self.flag.scorer not in self.scorers:
             names = ", ".join(self.scorers)
             raise ValueError(f"flag.scorer is {self.flag.scorer!r}, but the scorers are {names}")

@@ -6,14 +6,17 @@ that features of two encoders never mix in a store.
 
 import hashlib
 import importlib
+import math
 import sys
-from collections.abc import Iterator
+from collections import OrderedDict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from csl_dist.config import FeaturesConfig
 from csl_dist.errors import ConfigError
@@ -21,6 +24,8 @@ from csl_dist.records import fingerprint
 from csl_dist.video import Pixels
 
 FEATURE_WIDTH = 512
+BOUNDARY_CHANNELS = {1: 256, 2: 128}
+"""Channels that the frozen stages put out, by the number of trainable stages after them."""
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 
@@ -37,19 +42,31 @@ def encoder_fingerprint(config: FeaturesConfig) -> str:
             weights = _torchvision().models.ResNet18_Weights.IMAGENET1K_V1.url.rsplit("/", 1)[-1]
         case path:
             weights = hashlib.sha256(_read_weights(path)).hexdigest()
-    return fingerprint("resnet18", weights, config.size, config.normalize, config.dtype)
+    parts = ["resnet18", weights, config.size, config.normalize, config.dtype]
+    return fingerprint(*parts, *([config.adapt.trainable_stages] if config.adapt else []))
+
+
+def output_width(config: FeaturesConfig) -> int:
+    """Numbers of a frame that extraction stores: a feature, or what the frozen stages put out."""
+    if config.adapt is None:
+        return FEATURE_WIDTH
+    channels = BOUNDARY_CHANNELS[config.adapt.trainable_stages]
+    # The stem and the stages halve the side of 224 to 7 in five steps, the last ones per stage.
+    side = math.ceil(config.size / 2 ** (5 - config.adapt.trainable_stages))
+    return channels * side**2
 
 
 class Encoder:
-    """ResNet-18 without its classifier, on one device, in inference mode."""
+    """ResNet-18 without its classifier, or only its frozen stages, in inference mode."""
 
     def __init__(self, config: FeaturesConfig, device: str = "cpu"):
         self.config = config
         self.device = torch.device(device)
-        network = _build_resnet(config)
-        network.fc = nn.Identity()
-        self._network = network.eval().to(self.device)
-        self._network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        trainable_stages = config.adapt.trainable_stages if config.adapt else 0
+        network, _ = split_network(build_resnet(config), trainable_stages)
+        fold_batch_norms(network.eval())
+        network.to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self._network = torch.compile(network) if config.compile else network
         self._mean = torch.tensor(IMAGENET_MEAN, device=self.device).view(1, 3, 1, 1)
         self._std = torch.tensor(IMAGENET_STD, device=self.device).view(1, 3, 1, 1)
 
@@ -58,23 +75,23 @@ class Encoder:
 
     @torch.inference_mode()
     def encode(self, pixels_THWC: Pixels) -> np.ndarray[Any, np.dtype[np.float32]]:
-        """Features (T, 512) of RGB frames that `fit_frame` has brought to size."""
-        features = [self._encode_batch(batch) for batch in self._batches(pixels_THWC)]
-        return torch.cat(features).cpu().numpy()
+        """Outputs (T, D) of RGB frames that `fit_frame` has brought to size."""
+        batches = torch.from_numpy(pixels_THWC).split(self.config.batch_frames)
+        return torch.cat([self.forward(self.normalised(batch)) for batch in batches]).cpu().numpy()
 
-    def _batches(self, pixels_THWC: Pixels) -> Iterator[Tensor]:
-        yield from torch.from_numpy(pixels_THWC).split(self.config.batch_frames)
-
-    def _encode_batch(self, pixels_BHWC: Tensor) -> Tensor:
+    def normalised(self, pixels_BHWC: Tensor) -> Tensor:
+        """Frames (B, 3, H, W) as the network wants them, on its device."""
         if self.device.type == "cuda":
             pixels_BHWC = pixels_BHWC.pin_memory().to(self.device, non_blocking=True)
         # The permuted view of height-width-channel bytes is channels_last already.
         x = pixels_BHWC.permute(0, 3, 1, 2).float().div_(255)
-        if self.config.normalize:
-            x = x.sub_(self._mean).div_(self._std)
+        return x.sub_(self._mean).div_(self._std) if self.config.normalize else x
+
+    def forward(self, x_BCHW: Tensor) -> Tensor:
+        """Outputs (B, D) in float32: the bare network."""
         with torch.autocast(self.device.type, enabled=self.device.type == "cuda"):
-            features: Tensor = self._network(x)
-        return features.float()
+            outputs: Tensor = self._network(x_BCHW)
+        return outputs.flatten(1).float()
 
 
 def fit_frame(frame: Pixels, size: int) -> Pixels:
@@ -93,7 +110,8 @@ def fit_frame(frame: Pixels, size: int) -> Pixels:
     return fitted
 
 
-def _build_resnet(config: FeaturesConfig) -> nn.Module:
+def build_resnet(config: FeaturesConfig) -> nn.Module:
+    """torchvision's network with the configured weights."""
     models = _torchvision().models
     match config.weights:
         case "random":
@@ -112,6 +130,25 @@ def _build_resnet(config: FeaturesConfig) -> nn.Module:
             network = models.resnet18(weights=None)
             _load_weights(network, path)
     return network
+
+
+def split_network(network: nn.Module, trainable_stages: int) -> tuple[nn.Sequential, nn.Sequential]:
+    """The stages that stay as they are, and the last ones; the classifier belongs to neither."""
+    parts = {name: part for name, part in network.named_children() if name != "fc"}
+    first = list(parts)[: len(parts) - 1 - trainable_stages] if trainable_stages else list(parts)
+    return (
+        nn.Sequential(OrderedDict((name, parts[name]) for name in first)),
+        nn.Sequential(OrderedDict((name, parts[name]) for name in parts if name not in first)),
+    )
+
+
+def fold_batch_norms(network: nn.Module) -> None:
+    """Moves every BatchNorm into the convolution before it: the same function, fewer passes."""
+    for module in network.modules():
+        for (name, conv), (next_name, norm) in pairwise(list(module.named_children())):
+            if isinstance(conv, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d):
+                setattr(module, name, fuse_conv_bn_eval(conv, norm))
+                setattr(module, next_name, nn.Identity())
 
 
 def _load_weights(network: nn.Module, path: str) -> None:

@@ -1,15 +1,22 @@
-"""Plan the extraction of features: what identifies a video's source, and its chunks of frames."""
+"""Plan the extraction of features: what identifies a video's source, and which frames to decode."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 from csl_dist.config import RunConfig
 from csl_dist.encoder import encoder_fingerprint
+from csl_dist.errors import DataError
 from csl_dist.features import FeatureEntry
 from csl_dist.frames import FrameFolder
 from csl_dist.records import FloatArray, Media, Span, Video, fingerprint
 from csl_dist.video import Pixels, VideoFile
+
+STAND_IN_TRIES = 64
+"""Neighbours that are tried in place of a broken frame at the start of a chunk."""
 
 
 class PixelSource(Protocol):
@@ -19,7 +26,7 @@ class PixelSource(Protocol):
 
     def times(self) -> FloatArray: ...
 
-    def decode(self, times_T: FloatArray) -> Iterator[Pixels]: ...
+    def decode(self, times_T: FloatArray) -> Iterator[Pixels | DataError]: ...
 
     def facts(self) -> dict[str, Any]: ...
 
@@ -31,16 +38,6 @@ class SourceVideo:
     pixels: PixelSource
     facts: dict[str, Any]
     entry: FeatureEntry
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChunkTask:
-    """One span of one video, to be decoded and encoded."""
-
-    entry: FeatureEntry
-    pixels: PixelSource
-    span: Span
-    times_T: FloatArray
 
 
 def pixel_source(video: Video) -> PixelSource:
@@ -63,9 +60,32 @@ def source_videos(videos: Sequence[Video], config: RunConfig) -> dict[str, Sourc
     return sources
 
 
-def chunk_spans(num_frames: int, chunk_frames: int) -> list[Span]:
-    """Consecutive spans that cover a video, each one chunk of the store."""
-    return [
-        Span(start, min(num_frames, start + chunk_frames))
-        for start in range(0, num_frames, chunk_frames)
-    ]
+def frames_of_span(
+    source: PixelSource, times_T: FloatArray, span: Span, *, on_bad_frame: str
+) -> Iterator[tuple[Pixels, bool]]:
+    """Every frame of a span of the wanted times, and whether another one stands in for it.
+
+    With `repeat_last`, that is the last wanted frame before it that can be decoded; at the start
+    of a video, the first one.
+    """
+    last: Pixels | None = None
+    wanted = times_T[span.start : span.stop]
+    for place, frame in enumerate(source.decode(wanted), start=span.start):
+        broken = isinstance(frame, DataError)
+        if isinstance(frame, DataError):
+            if on_bad_frame == "error":
+                raise frame
+            last = _neighbour(source, times_T, place, frame) if last is None else last
+        else:
+            last = frame
+        yield last, broken
+
+
+def _neighbour(source: PixelSource, times_T: FloatArray, place: int, error: DataError) -> Pixels:
+    """The nearest frame before a place that can be decoded, or else the nearest after it."""
+    places = itertools.chain(range(place - 1, -1, -1), range(place + 1, len(times_T)))
+    for near in itertools.islice(places, STAND_IN_TRIES):
+        [frame] = source.decode(np.array([times_T[near]]))
+        if not isinstance(frame, DataError):
+            return frame
+    raise DataError(f"{error}; none of its {STAND_IN_TRIES} neighbours can be decoded either")

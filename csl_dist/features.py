@@ -5,8 +5,8 @@ its own record is there, which is written when all its chunks are; their records
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,7 +15,14 @@ import numpy.typing as npt
 from csl_dist.arrays import create_array, open_array, require_numbers
 from csl_dist.feature_files import FeatureFile
 from csl_dist.ledger import Ledger, Unit
-from csl_dist.records import FloatArray, IntArray, Span, Timeline
+from csl_dist.records import (
+    FloatArray,
+    IntArray,
+    Span,
+    Timeline,
+    Window,
+    array_fingerprint,
+)
 from csl_dist.storage import Storage, key_part
 from csl_dist.timeline import sampled
 
@@ -23,6 +30,15 @@ Features = npt.NDArray[np.float32]
 
 FEATURE_CACHE_BYTES = 2 * 2**30
 """Features that one worker keeps in memory."""
+WHOLE_VIDEO_SHARE = 8
+"""A video that takes at most one part in so many of these bytes is kept whole."""
+
+
+Frames = slice | IntArray
+ALL_FRAMES = slice(None)
+
+READ_BYTES = 2**20
+"""About the size of what is read at once; wide features lie in several such chunks a file."""
 
 
 class FeatureSource(Protocol):
@@ -39,8 +55,8 @@ class FeatureSource(Protocol):
         """When the frames behind the features are shown."""
         ...
 
-    def read(self, video: str) -> Features:
-        """Features (T, D) of a whole video."""
+    def read(self, video: str, frames: Frames = ALL_FRAMES) -> Features:
+        """Features (T, D) of a video, or of some of its frames."""
         ...
 
     def width(self) -> int:
@@ -73,6 +89,18 @@ class FeatureEntry:
         return Unit(f"{self.key}/{span.start}-{span.stop}", self.fingerprint)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredVideo:
+    """What is on record of a finished video."""
+
+    video: str
+    num_frames: int
+    chunks: dict[str, str]
+    """Fingerprint of the numbers in each `start-stop`."""
+    repeated: list[float]
+    """Seconds of frames that could not be decoded, and that the one before stands in for."""
+
+
 class FeatureStore:
     """Features (T, D) and times (T,) of videos that one encoder has seen."""
 
@@ -89,18 +117,38 @@ class FeatureStore:
     def __repr__(self) -> str:
         return f"FeatureStore({self._storage.url!r})"
 
+    def entry(self, video: str) -> FeatureEntry:
+        return self._entries[video]
+
     def create(
-        self, entry: FeatureEntry, timeline: Timeline, *, chunk_frames: int, dtype: str
+        self,
+        entry: FeatureEntry,
+        timeline: Timeline,
+        *,
+        chunk_frames: int,
+        dtype: str,
+        source: dict[str, Any],
     ) -> None:
-        """Lays out a video's arrays; its chunks are written afterwards, each by one writer."""
+        """Lays out a video's arrays; its units of `chunk_frames` each have one writer."""
         num_frames = len(timeline.times_T)
+        unit_frames = min(chunk_frames, num_frames)
+        most_frames = max(1, READ_BYTES // (self._width * np.dtype(dtype).itemsize))
+        # A file holds whole chunks.
+        read_frames = max(n for n in range(1, most_frames + 1) if unit_frames % n == 0)
         create_array(
             self._storage,
             f"{entry.key}/features",
             shape=(num_frames, self._width),
-            chunks=(min(chunk_frames, num_frames), self._width),
+            chunks=(read_frames, self._width),
+            shards=(unit_frames, self._width) if read_frames < unit_frames else None,
             dtype=dtype,
-            attributes={"encoder": self.encoder, "video": entry.video},
+            attributes={
+                "encoder": self.encoder,
+                "video": entry.video,
+                "fingerprint": entry.fingerprint,
+                "fps": timeline.fps,
+                "source": source,
+            },
         )
         times = create_array(
             self._storage,
@@ -117,22 +165,64 @@ class FeatureStore:
         times[:] = timeline.times_T
 
     def write_chunk(
-        self, entry: FeatureEntry, span: Span, features_TD: npt.NDArray[np.floating[Any]]
+        self,
+        entry: FeatureEntry,
+        span: Span,
+        features_TD: npt.NDArray[np.floating[Any]],
+        *,
+        repeated: Sequence[float] = (),
     ) -> None:
-        """Writes the whole chunks of a span and records them."""
+        """Writes the whole chunks of a span and records them.
+
+        `repeated` are the seconds of frames that another one stands in for.
+        """
         array = open_array(self._storage, f"{entry.key}/features", writable=True)
-        array[span.start : span.stop] = features_TD
-        self._chunks.write(entry.chunk_unit(span))
+        stored_TD = features_TD.astype(array.dtype)
+        array[span.start : span.stop] = stored_TD
+        hashed = array_fingerprint(stored_TD)
+        self._chunks.write(entry.chunk_unit(span), content=hashed, repeated=list(repeated))
 
     def missing_chunks(self, entry: FeatureEntry, spans: list[Span]) -> list[Span]:
         """Those of a video's chunks that are not on record."""
         done = self._chunks.done(entry.key)
         return [span for span in spans if entry.chunk_unit(span) not in done]
 
-    def finish(self, entry: FeatureEntry, *, num_frames: int, source: dict[str, Any]) -> None:
+    def finish(self, entry: FeatureEntry, spans: list[Span]) -> "StoredVideo":
         """Records a video whose chunks are all written."""
-        self._videos.write(entry.unit, num_frames=num_frames, source=source)
+        facts = [self._chunks.read(entry.chunk_unit(span)) for span in spans]
+        stored = StoredVideo(
+            video=entry.video,
+            num_frames=spans[-1].stop,
+            chunks={f"{s.start}-{s.stop}": f["content"] for s, f in zip(spans, facts, strict=True)},
+            repeated=[seconds for f in facts for seconds in f["repeated"]],
+        )
+        self._videos.write(entry.unit, **asdict(stored))
         self._chunks.forget(self._chunks.done(entry.key))
+        return stored
+
+    def stored(self, entry: FeatureEntry) -> "StoredVideo":
+        """What is on record of a finished video."""
+        return StoredVideo(**self._videos.read(entry.unit))
+
+    def damaged_chunks(self, entry: FeatureEntry) -> list[str]:
+        """Spans of a finished video whose numbers are not those that were written."""
+        array = open_array(self._storage, f"{entry.key}/features")
+        damaged = []
+        for name, written in self.stored(entry).chunks.items():
+            start, stop = map(int, name.split("-"))
+            try:
+                intact = array_fingerprint(np.asarray(array[start:stop])) == written
+            except Exception:  # decoding damaged bytes raises anything
+                intact = False
+            if not intact:
+                damaged.append(name)
+        return damaged
+
+    def remove(self, entry: FeatureEntry) -> None:
+        """Deletes a video's features and its records."""
+        self._videos.forget([entry.unit])
+        self._chunks.forget(self._chunks.done(entry.key))
+        self._storage.delete_folder(entry.key)
 
     def missing(self) -> list[str]:
         finished = self._videos.done()
@@ -146,9 +236,10 @@ class FeatureStore:
             source_fps=float(array.attrs["source_fps"]),  # type: ignore[arg-type]
         )
 
-    def read(self, video: str) -> Features:
+    def read(self, video: str, frames: Frames = ALL_FRAMES) -> Features:
         key = f"{self._entries[video].key}/features"
-        features_TD = np.asarray(open_array(self._storage, key)[:], dtype=np.float32)
+        array = open_array(self._storage, key)
+        features_TD = np.asarray(array.oindex[frames], dtype=np.float32)  # type: ignore[index]
         require_numbers(features_TD, f"{self._storage.url}/{key}")
         return features_TD
 
@@ -186,9 +277,9 @@ class ReadyFeatures:
     def timeline(self, video: str) -> Timeline:
         return self._sampled(video)[0]
 
-    def read(self, video: str) -> Features:
+    def read(self, video: str, frames: Frames = ALL_FRAMES) -> Features:
         features_TD = self._entries[video].file.read()
-        return features_TD if self._fps is None else features_TD[self._sampled(video)[1]]
+        return features_TD[self._sampled(video)[1]][frames]
 
     def width(self) -> int:
         return next(iter(self._entries.values())).file.width
@@ -203,7 +294,10 @@ class ReadyFeatures:
 
 
 class FeatureReader:
-    """Reads features in their planted order and keeps the latest used, up to some bytes."""
+    """Reads windows in their planted order and keeps the latest used features, up to some bytes.
+
+    A video that is small beside that bound is read and kept whole, any other window by window.
+    """
 
     def __init__(
         self,
@@ -211,21 +305,27 @@ class FeatureReader:
         orders: Mapping[str, IntArray],
         max_bytes: int = FEATURE_CACHE_BYTES,
     ):
-        self._source = source
+        self.source = source
         self._orders = orders
         self._max_bytes = max_bytes
         self._num_bytes = 0
-        self._kept: OrderedDict[str, Features] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, int, int], Features] = OrderedDict()
 
-    def read(self, video: str) -> Features:
-        """Features (T, D) of a video; the caller does not write to them."""
-        if video in self._kept:
-            self._kept.move_to_end(video)
-            return self._kept[video]
-        features_TD = self._source.read(video)
-        if video in self._orders:
-            features_TD = features_TD[self._orders[video]]
-        self._kept[video] = features_TD
+    def read(self, window: Window) -> Features:
+        """Features (T, D) of a window; the caller does not write to them."""
+        video_bytes = window.num_frames * self.source.width() * np.dtype(np.float32).itemsize
+        if video_bytes <= self._max_bytes // WHOLE_VIDEO_SHARE:
+            whole_TD = self._kept_or_read(window.video, 0, window.num_frames)
+            return whole_TD[window.span.start : window.span.stop]
+        return self._kept_or_read(window.video, window.span.start, window.span.stop)
+
+    def _kept_or_read(self, video: str, start: int, stop: int) -> Features:
+        key = (video, start, stop)
+        if key in self._kept:
+            self._kept.move_to_end(key)
+            return self._kept[key]
+        frames = self._orders[video][start:stop] if video in self._orders else slice(start, stop)
+        features_TD = self._kept[key] = self.source.read(video, frames)
         self._num_bytes += features_TD.nbytes
         while self._num_bytes > self._max_bytes and len(self._kept) > 1:
             _, dropped = self._kept.popitem(last=False)

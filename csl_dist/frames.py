@@ -33,8 +33,8 @@ class FrameFolder:
         """Seconds of all pictures, ascending."""
         return np.array(sorted(self._pictures()))
 
-    def decode(self, times_T: FloatArray) -> Iterator[Pixels]:
-        """RGB pictures (height, width, 3) at the given times."""
+    def decode(self, times_T: FloatArray) -> Iterator[Pixels | DataError]:
+        """RGB pictures (height, width, 3) at the given times; an error for one that is broken."""
         pictures = self._pictures()
         for seconds in times_T:
             path = pictures[float(seconds)]
@@ -42,7 +42,10 @@ class FrameFolder:
                 with Image.open(path) as picture:
                     yield np.asarray(picture.convert("RGB"))
             except (OSError, UnidentifiedImageError) as error:
-                raise DataError(f"{path}, at {seconds:.2f} s, can't be read: {error}") from error
+                yield DataError(
+                    f"{path}, at {seconds:.2f} s, can't be read ({error}); replace it, or set "
+                    "features.on_bad_frame: repeat_last"
+                )
 
     def facts(self) -> dict[str, Any]:
         """What tells a changed folder: its time, how many pictures, and the first and last."""

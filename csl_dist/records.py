@@ -84,6 +84,13 @@ class Timeline:
     source_fps: float
     """Frames per second of the source, before sampling."""
 
+    @property
+    def fps(self) -> float:
+        """Frames per second that are used."""
+        if len(self.times_T) < 2:
+            return self.source_fps
+        return float(1 / np.median(np.diff(self.times_T)))
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -94,6 +101,16 @@ class Span:
 
     def __len__(self) -> int:
         return self.stop - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A span of a video that a model sees at once: all of it, unless the video is long."""
+
+    video: str
+    span: Span
+    num_frames: int
+    """Of the whole video."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +173,12 @@ def _as_json(value: Any) -> Any:
     if hasattr(value, "__dataclass_fields__"):
         return {name: getattr(value, name) for name in value.__dataclass_fields__}
     raise TypeError(f"{type(value).__name__} has no place in a fingerprint")
+
+
+def consecutive_spans(num_frames: int, length: int) -> list[Span]:
+    """Spans of a length, one after the other, that cover so many frames; the last may be short."""
+    starts = range(0, num_frames, length)
+    return [Span(start, min(num_frames, start + length)) for start in starts]
 
 
 def runs_of(values_T: npt.NDArray[Any]) -> list[Span]:

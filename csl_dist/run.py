@@ -10,14 +10,20 @@ import numpy as np
 import torch
 
 from csl_dist.checkpoints import CheckpointInfo, CheckpointStore, require_fit
-from csl_dist.config import RunConfig, ScorerConfig, config_as_dict, parse_config
+from csl_dist.config import RunConfig, ScorerConfig, TrainConfig, config_as_dict, parse_config
 from csl_dist.corrupt import Corruption, corrupted, planted_kinds
 from csl_dist.datasets import Dataset, open_dataset, read_errors
-from csl_dist.encoder import FEATURE_WIDTH, encoder_fingerprint
+from csl_dist.encoder import FEATURE_WIDTH, encoder_fingerprint, output_width
 from csl_dist.errors import ConfigError, DataError, NotReadyError, StorageError
 from csl_dist.extract import SourceVideo, source_videos
 from csl_dist.feature_files import inspect_all
-from csl_dist.features import FeatureSource, FeatureStore, ReadyEntry, ReadyFeatures
+from csl_dist.features import (
+    FeatureEntry,
+    FeatureSource,
+    FeatureStore,
+    ReadyEntry,
+    ReadyFeatures,
+)
 from csl_dist.layout import FORMAT_VERSION, RunLayout
 from csl_dist.models import ModelSpec, build_scorer, sees_context
 from csl_dist.records import (
@@ -38,6 +44,11 @@ from csl_dist.storage import Storage
 from csl_dist.trajectories import TrajectoryStore
 from csl_dist.video import file_facts
 
+CNN = "cnn"
+"""The scorer that an adapted encoder is, and the name its checkpoints go by."""
+CNN_WINDOW_FRAMES = 16
+"""Frames that lie together in a batch of `cnn`: few, so that a batch shows many videos."""
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -52,11 +63,57 @@ class Run:
     planted: dict[Split, dict[str, ErrorKind]] = field(repr=False)
     """Kinds of errors to plant, by what the video is used for, then id."""
 
+    def features_of(self, scorer: str, fold: int) -> FeatureSource:
+        """What a scorer sees: the run's features, or those of the encoder adapted to the fold."""
+        if self.config.features.adapt is None or scorer == CNN:
+            return self.features
+        return self.adapted_features(fold)
+
+    def adapted_features(self, fold: int) -> FeatureStore:
+        """The store of the encoder adapted to a fold; its features may not be there yet."""
+        encoder = fingerprint(self.features.encoder, self.adapted_encoder(fold).content_hash)
+        entries = {
+            video: FeatureEntry(
+                video=video, fingerprint=fingerprint(encoder, self.features.fingerprint(video))
+            )
+            for video in self.sources
+        }
+        return FeatureStore(self.feature_storage, encoder, entries, FEATURE_WIDTH)
+
+    def adapted_encoder(self, fold: int) -> CheckpointInfo:
+        """The last checkpoint of the encoder that was adapted to a fold."""
+        num_epochs = self.train_config(CNN).epochs
+        infos = self.checkpoints(CNN, fold)
+        if len(infos) < num_epochs:
+            raise NotReadyError(
+                f"the encoder of fold {fold} is adapted up to epoch {len(infos)} of {num_epochs}; "
+                "run `csl extract`"
+            )
+        return infos[-1]
+
+    @property
+    def feature_storage(self) -> Storage:
+        return feature_storage(self.config)
+
+    def train_config(self, scorer: str) -> TrainConfig:
+        """How a scorer is trained; `cnn` as features.adapt says."""
+        adapt = self.config.features.adapt
+        if scorer != CNN or adapt is None:
+            return self.config.train
+        return replace(
+            self.config.train,
+            epochs=adapt.epochs,
+            learning_rate=adapt.learning_rate,
+            batch_frames=adapt.batch_frames,
+            warmup_epochs=0.0,
+        )
+
     def checkpoints(self, scorer: str, fold: int) -> list[CheckpointInfo]:
         """The checkpoints that an audit uses: those of the training that was asked for last."""
         store = current_checkpoints(self.layout, scorer, fold)
-        infos = store.infos(self.config.train.epochs)
-        require_fit(infos, scorer, encoder=self.features.encoder, classes=self.dataset.classes)
+        infos = store.infos(self.train_config(scorer).epochs)
+        encoder = self.features_of(scorer, fold).encoder
+        require_fit(infos, scorer, encoder=encoder, classes=self.dataset.classes)
         return infos
 
     def trajectories(self, scorer: str) -> TrajectoryStore:
@@ -68,12 +125,7 @@ class Run:
 
     def annotations(self, videos: Sequence[str], use: Split) -> list[Annotation]:
         """Labels of videos as one use of them sees them: with the errors planted for that use."""
-        missing = set(self.features.missing()) & set(videos)
-        if missing:
-            raise NotReadyError(
-                f"{len(missing)} videos have no features yet ({', '.join(sorted(missing)[:5])}); "
-                "run `csl extract`"
-            )
+        require_features(self.features, videos)
         by_id = {video.id: video for video in self.dataset.videos}
         return [self._annotation(by_id[video], use) for video in videos]
 
@@ -142,20 +194,24 @@ class Run:
             return True
         return any(self.dataset.known_segments(v) for v in self.dataset.in_split(Split.AUDIT))
 
-    def seen_features(self, annotation: Annotation) -> str:
-        """Fingerprint of the features as an annotation orders them."""
-        own = self.features.fingerprint(annotation.video)
-        if annotation.order_T is None:
-            return own
-        return fingerprint(own, array_fingerprint(annotation.order_T))
-
     def model_spec(self, scorer: str) -> ModelSpec:
+        adapt = self.config.features.adapt
+        num_classes = len(self.dataset.classes)
+        if adapt is not None and scorer == CNN:
+            return ModelSpec(
+                name=CNN,
+                arguments={"trainable_stages": adapt.trainable_stages},
+                num_features=self.features.width(),
+                num_classes=num_classes,
+                max_frames=CNN_WINDOW_FRAMES,
+            )
         config = self.config.scorers[scorer]
         return ModelSpec(
             name=model_name(scorer, config),
             arguments=config.arguments,
-            num_features=self.features.width(),
-            num_classes=len(self.dataset.classes),
+            num_features=self.features.width() if adapt is None else FEATURE_WIDTH,
+            num_classes=num_classes,
+            max_frames=config.max_frames,
         )
 
     def temporal_scorer(self) -> str:
@@ -181,6 +237,24 @@ def current_checkpoints(layout: RunLayout, scorer: str, fold: int) -> Checkpoint
     return CheckpointStore(layout.checkpoints(scorer, fold, training))
 
 
+def require_features(source: FeatureSource, videos: Sequence[str]) -> None:
+    """Refuses to go on without the features of these videos."""
+    missing = sorted(set(source.missing()) & set(videos))
+    if missing:
+        raise NotReadyError(
+            f"{len(missing)} videos have no features yet ({', '.join(missing[:5])}); "
+            "run `csl extract`"
+        )
+
+
+def seen_features(source: FeatureSource, annotation: Annotation) -> str:
+    """Fingerprint of the features as an annotation orders them."""
+    own = source.fingerprint(annotation.video)
+    if annotation.order_T is None:
+        return own
+    return fingerprint(own, array_fingerprint(annotation.order_T))
+
+
 def orders_of(annotations: Sequence[Annotation]) -> dict[str, IntArray]:
     """The videos whose frames planted errors moved, for FeatureReader."""
     return {a.video: a.order_T for a in annotations if a.order_T is not None}
@@ -197,20 +271,31 @@ def open_run(config: RunConfig) -> Run:
     sources: dict[str, SourceVideo] = {}
     features: FeatureSource
     if uses_ready_features(dataset):
+        if config.features.adapt is not None:
+            raise ConfigError(
+                "features.adapt: the dataset brings ready-made features, so that there are no "
+                "pixels to adapt an encoder to; remove it"
+            )
         features = ready_features(dataset, config)
     else:
         sources = source_videos(dataset.videos, config)
         features = FeatureStore(
-            Storage(config.features.store) if config.features.store else layout.features,
+            feature_storage(config),
             encoder_fingerprint(config.features),
             {video: source.entry for video, source in sources.items()},
-            FEATURE_WIDTH,
+            output_width(config.features),
         )
     planted = planted_kinds(dataset.audited_ids(), dataset.trained_ids(), config.corrupt)
     run = Run(config, layout, dataset, features, sources, planted)
     for scorer in config.scorers:
         refuse_unbuildable(run, scorer)
     return run
+
+
+def feature_storage(config: RunConfig) -> Storage:
+    """The feature store of a run: its own, or one that runs share."""
+    shared = config.features.store
+    return Storage(shared) if shared else RunLayout(Storage(config.root)).features
 
 
 def refuse_unbuildable(run: Run, scorer: str) -> None:
@@ -285,6 +370,7 @@ def write_run_file(run: Run) -> None:
         "num_scored": sum(len(fold.scored) for fold in run.dataset.folds),
         "num_folds": len(run.dataset.folds),
         "num_to_extract": len(run.sources),
+        "encoder": run.features.encoder,
         "has_known_errors": run.has_known_errors(),
         "versions": {"python": platform.python_version()} | {p: version(p) for p in packages},
     }

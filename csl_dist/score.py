@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from csl_dist.batches import ReadFeatures, pad_features, plan_batches, to_device
+from csl_dist.batches import ReadFeatures, padded_batch, plan_batches, windows_of
 from csl_dist.checkpoints import CheckpointInfo
 from csl_dist.errors import CheckpointError, LeakageError
 from csl_dist.ledger import Unit
-from csl_dist.models import Scorer
+from csl_dist.models import ModelSpec, Scorer
 from csl_dist.records import Annotation, fingerprint
 from csl_dist.trajectories import Group
 
@@ -81,19 +81,29 @@ def group_log_probabilities(
     group: Group,
     read_features: ReadFeatures,
     *,
+    model: ModelSpec,
     batch_frames: int,
     device: torch.device,
 ) -> npt.NDArray[np.float32]:
-    """Log-probabilities (N, C) of a group's videos, one after the other, in float32."""
-    parts: list[npt.NDArray[np.float32]] = []
-    for batch in plan_batches(group.lengths, batch_frames):
-        features = [read_features(group.videos[i]) for i in batch]
-        x, padding, place = to_device(*pad_features(features), device)
+    """Log-probabilities (N, C) of a group's videos, one after the other, in float32.
+
+    Where windows of a long video overlap, the mean of their logits counts.
+    """
+    videos = zip(group.videos, group.lengths, strict=True)
+    windows = [w for video, length in videos for w in windows_of(video, length, model)]
+    first_frame = dict(zip(group.videos, np.cumsum([0, *group.lengths]), strict=False))
+    logits_NC = torch.zeros(group.num_frames, model.num_classes)
+    num_seen_N = torch.zeros(group.num_frames, 1)
+    for batch in plan_batches([len(window.span) for window in windows], batch_frames):
+        members = [windows[i] for i in batch]
         with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-            logits_BTC = scorer(x, padding, place)
-        logp_BTC = logits_BTC.float().log_softmax(dim=-1).cpu().numpy()
-        parts += [row[: group.lengths[i]] for row, i in zip(logp_BTC, batch, strict=True)]
-    return np.concatenate(parts)
+            logits_BTC = scorer(*padded_batch(members, read_features, device))
+        for window, logits_TC in zip(members, logits_BTC.float().cpu(), strict=True):
+            start = first_frame[window.video] + window.span.start
+            frames = slice(start, start + len(window.span))
+            logits_NC[frames] += logits_TC[: len(window.span)]
+            num_seen_N[frames] += 1
+    return (logits_NC / num_seen_N).log_softmax(dim=-1).numpy()
 
 
 def require_finite(logp_NC: npt.NDArray[np.float32], checkpoint: CheckpointInfo) -> None:

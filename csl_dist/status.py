@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
+from csl_dist.config import RunConfig
 from csl_dist.layout import RunLayout
-from csl_dist.run import current_checkpoints, read_run_config
+from csl_dist.run import CNN, current_checkpoints, feature_storage, read_run_config
 from csl_dist.storage import Storage
 from csl_dist.trajectories import TrajectoryStore
 
@@ -22,23 +23,18 @@ def run_status(root: str) -> list[StageStatus]:
     config = read_run_config(root)
     layout = RunLayout(Storage(root))
     facts = layout.root.read_json(RunLayout.RUN)
-    features = Storage(config.features.store) if config.features.store else layout.features
-    extracted = {
-        key.split("/records/videos/")[1].split("@")[0]
-        for key in features.list_keys()
-        if "/records/videos/" in key
-    }
+    records = feature_storage(config).list_keys(f"{facts['encoder']}/records/videos")
+    extracted = {key.rsplit("/", 1)[1].split("@")[0] for key in records}
     lines = [StageStatus(stage="extract", done=len(extracted), total=facts["num_to_extract"])]
-    num_epochs = config.train.epochs * facts["num_folds"]
-    for scorer in config.scorers:
+    for scorer, num_epochs in _trained_epochs(config).items():
         done = sum(
-            min(
-                config.train.epochs,
-                len(current_checkpoints(layout, scorer, fold).published_epochs()),
-            )
+            min(num_epochs, len(current_checkpoints(layout, scorer, fold).published_epochs()))
             for fold in range(facts["num_folds"])
         )
-        lines.append(StageStatus(stage=f"train {scorer}", done=done, total=num_epochs))
+        total = num_epochs * facts["num_folds"]
+        lines.append(StageStatus(stage=f"train {scorer}", done=done, total=total))
+        if scorer not in config.scorers:
+            continue
         done = len(TrajectoryStore(layout.scorer(scorer)).published_fingerprints())
         lines.append(StageStatus(stage=f"audit {scorer}", done=done, total=facts["num_scored"]))
     outputs = {"flags": RunLayout.FLAGS}
@@ -47,3 +43,13 @@ def run_status(root: str) -> list[StageStatus]:
     for name, key in outputs.items():
         lines.append(StageStatus(stage=name, done=int(layout.root.exists(key)), total=1))
     return lines
+
+
+def _trained_epochs(config: RunConfig) -> dict[str, int]:
+    """Epochs of every training, that of an adapted encoder first."""
+    epochs = dict.fromkeys(config.scorers, config.train.epochs)
+    adapt = config.features.adapt
+    if adapt is None:
+        return epochs
+    own = {CNN: adapt.epochs}
+    return own | epochs | own

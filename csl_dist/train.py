@@ -5,6 +5,8 @@ all randomness is seeded anew at its start. So a training that resumes goes on e
 never stopped.
 """
 
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,12 +16,23 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from csl_dist.batches import ReadFeatures, pad_features, plan_batches, to_device
+from csl_dist.batches import ReadFeatures, padded_batch, plan_batches, windows_of
 from csl_dist.checkpoints import CheckpointInfo, State
-from csl_dist.config import TrainConfig
+from csl_dist.config import FeaturesConfig, TrainConfig
 from csl_dist.errors import DataError
 from csl_dist.models import ModelSpec, Scorer, build_scorer
-from csl_dist.records import UNLABELLED, Annotation, FloatArray, array_fingerprint, fingerprint
+from csl_dist.records import (
+    UNLABELLED,
+    Annotation,
+    FloatArray,
+    Window,
+    array_fingerprint,
+    consecutive_spans,
+    fingerprint,
+)
+
+MOMENT_FRAMES = 8192
+"""Frames that the normalisation is computed from at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +48,10 @@ class TrainingTask:
     annotations: tuple[Annotation, ...]
     fingerprint: str
     """Of all that decides the weights after an epoch; `training_fingerprint` makes it."""
+    starts_from: FeaturesConfig | None = None
+    """For `cnn`: the encoder whose last stages are fine-tuned."""
+    encoder_train_ids: tuple[str, ...] = ()
+    """Videos that an adapted encoder was trained on."""
 
     @property
     def name(self) -> str:
@@ -55,7 +72,9 @@ def training_fingerprint(
     return fingerprint(
         model,
         [config.learning_rate, config.weight_decay, config.clip_norm, config.batch_frames],
-        [config.seed, config.workers],
+        [config.seed, config.workers, config.schedule, config.warmup_epochs],
+        # A schedule that falls towards the last epoch depends on which that is.
+        config.epochs if config.schedule != "constant" else None,
         classes,
         {a.video: array_fingerprint(a.labels_T) for a in annotations},
         features,
@@ -92,14 +111,8 @@ def train_epochs(
     if start is not None and start[0] >= task.config.epochs:
         return
     weights_C = class_weights(class_counts(task.annotations, len(task.classes)))
-    torch.manual_seed(task.config.seed)
-    scorer = build_scorer(task.model)
-    first_epoch = 1
-    if start is None:
-        moments = feature_moments(read_features(a.video) for a in task.annotations)
-        scorer.set_normalisation(*moments)
-    else:
-        first_epoch = start[0] + 1
+    scorer = _fresh_scorer(task, read_features) if start is None else build_scorer(task.model)
+    if start is not None:
         scorer.load_state_dict(start[1])
     scorer.to(seat.device)
     model = seat.wrap(scorer)
@@ -110,8 +123,10 @@ def train_epochs(
     )
     if start is not None:
         _load_optimizer(optimizer, start[2])
+    first_epoch = start[0] + 1 if start is not None else 1
+    trained_on = {a.video for a in task.annotations} | set(task.encoder_train_ids)
     for epoch in range(first_epoch, task.config.epochs + 1):
-        loss = _train_epoch(task, model, optimizer, read_features, weights_C, seat, epoch)
+        metrics = _train_epoch(task, model, optimizer, read_features, weights_C, seat, epoch)
         info = CheckpointInfo(
             scorer=task.scorer,
             fold=task.fold,
@@ -119,14 +134,31 @@ def train_epochs(
             model=task.model,
             classes=task.classes,
             class_weights=tuple(weights_C.tolist()),
-            train_ids=tuple(a.video for a in task.annotations),
+            train_ids=tuple(sorted(trained_on)),
             encoder=task.encoder,
             training=task.fingerprint,
-            metrics={"train_loss": loss},
+            metrics=metrics,
         )
         yield EpochResult(
             info=info, weights=_weights_of(scorer), resume_state=_optimizer_state(optimizer)
         )
+
+
+def _fresh_scorer(task: TrainingTask, read_features: ReadFeatures) -> Scorer:
+    """The scorer before its first epoch: seeded, normalised by the training videos alone."""
+    torch.manual_seed(task.config.seed)
+    scorer = build_scorer(task.model)
+    if task.starts_from is not None:
+        scorer.model.start_from(task.starts_from)  # type: ignore[operator]
+    if scorer.is_normalised:
+        scorer.set_normalisation(
+            *feature_moments(
+                read_features(Window(a.video, span, a.num_frames))
+                for a in task.annotations
+                for span in consecutive_spans(a.num_frames, MOMENT_FRAMES)
+            )
+        )
+    return scorer
 
 
 def _train_epoch(
@@ -137,53 +169,85 @@ def _train_epoch(
     weights_C: FloatArray,
     seat: Seat,
     epoch: int,
-) -> float:
-    """One pass over the training videos; the mean loss of this worker's steps."""
+) -> dict[str, float]:
+    """One pass over the training videos; what is to be told of this worker's steps."""
     seed = np.random.SeedSequence([task.config.seed, epoch, seat.rank]).generate_state(1)
     torch.manual_seed(int(seed[0]))
     model.train()
     weight = torch.from_numpy(weights_C).float().to(seat.device)
-    losses = []
-    for videos in _own_share(epoch_batches(task, epoch), seat):
-        features = [read_features(a.video) for a in videos]
-        x, padding, place = to_device(*pad_features(features), seat.device)
-        targets_BT = _padded_labels(videos, x.shape[1]).to(seat.device)
+    labels = {a.video: torch.from_numpy(a.labels_T).long() for a in task.annotations}
+    batches = _own_share(epoch_batches(task, epoch), seat)
+    losses, num_frames, begun = [], 0, time.perf_counter()
+    for step, windows in enumerate(batches):
+        rate = learning_rate(task.config, epoch - 1 + step / len(batches))
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        x, padding, place = padded_batch(windows, read_features, seat.device)
+        targets_BT = _padded_labels(windows, labels, x.shape[1]).to(seat.device)
         with torch.autocast(seat.device.type, torch.bfloat16, enabled=seat.device.type == "cuda"):
-            logits_BTC = model(x, padding, place)
-        loss = cross_entropy(
-            logits_BTC.float().flatten(0, 1),
-            targets_BT.flatten(),
-            weight=weight,
-            ignore_index=UNLABELLED,
-        )
+            logits = model(x, padding, place)
+        loss = weighted_loss(logits.float(), targets_BT, weight)
         optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), task.config.clip_norm)
         optimizer.step()
         losses.append(loss.detach())
-    return float(torch.stack(losses).mean())
+        num_frames += sum(len(window.span) for window in windows)
+    mean_loss = float(torch.stack(losses).mean())
+    seconds = time.perf_counter() - begun
+    return {
+        "train_loss": mean_loss,
+        "learning_rate": rate,
+        "seconds": round(seconds, 3),
+        "frames_per_second": round(num_frames / seconds, 1),
+    }
 
 
-def epoch_batches(task: TrainingTask, epoch: int) -> list[list[Annotation]]:
+def weighted_loss(logits: Tensor, targets_BT: Tensor, weights_C: Tensor) -> Tensor:
+    """Class-weighted cross-entropy of the labelled frames; the mean over stages, where several."""
+    stages_SNC = logits.reshape(-1, targets_BT.numel(), logits.shape[-1])
+    targets_N = targets_BT.flatten()
+    losses = [
+        cross_entropy(stage_NC, targets_N, weight=weights_C, ignore_index=UNLABELLED)
+        for stage_NC in stages_SNC
+    ]
+    return torch.stack(losses).mean()
+
+
+def learning_rate(config: TrainConfig, epochs_done: float) -> float:
+    """The rate after so many epochs: rising over the warm-up, then as the schedule says."""
+    rate = config.learning_rate
+    if epochs_done < config.warmup_epochs:
+        # The first step is not lost on a rate of zero.
+        return rate * max(epochs_done, 0.01) / config.warmup_epochs
+    if config.schedule == "cosine":
+        left = config.epochs - config.warmup_epochs
+        rate *= (1 + math.cos(math.pi * (epochs_done - config.warmup_epochs) / left)) / 2
+    return rate
+
+
+def epoch_batches(task: TrainingTask, epoch: int) -> list[list[Window]]:
     """The batches of an epoch, all workers' together: like lengths, shuffled by (seed, epoch)."""
     rng = np.random.default_rng([task.config.seed, epoch])
-    lengths = np.array([a.num_frames for a in task.annotations])
+    windows = [w for a in task.annotations for w in windows_of(a.video, a.num_frames, task.model)]
+    lengths = np.array([len(window.span) for window in windows])
     # Lengths are blurred by a tenth before sorting, so that batches differ between epochs.
     order = np.argsort(lengths * rng.uniform(0.9, 1.1, size=len(lengths)), kind="stable")
     batches = plan_batches(lengths[order].tolist(), task.config.batch_frames)
-    return [[task.annotations[order[i]] for i in batches[b]] for b in rng.permutation(len(batches))]
+    return [[windows[order[i]] for i in batches[b]] for b in rng.permutation(len(batches))]
 
 
-def _own_share(batches: list[list[Annotation]], seat: Seat) -> list[list[Annotation]]:
+def _own_share(batches: list[list[Window]], seat: Seat) -> list[list[Window]]:
     """Every world-th batch; where they do not divide, the first again, so that all keep step."""
     short = -len(batches) % seat.world
     return (batches + batches[:short])[seat.rank :: seat.world]
 
 
-def _padded_labels(videos: list[Annotation], num_frames: int) -> Tensor:
-    targets_BT = torch.full((len(videos), num_frames), UNLABELLED, dtype=torch.long)
-    for row, annotation in zip(targets_BT, videos, strict=True):
-        row[: annotation.num_frames] = torch.from_numpy(annotation.labels_T)
+def _padded_labels(windows: list[Window], labels: dict[str, Tensor], num_frames: int) -> Tensor:
+    targets_BT = torch.full((len(windows), num_frames), UNLABELLED, dtype=torch.long)
+    for row, window in zip(targets_BT, windows, strict=True):
+        span = window.span
+        row[: len(span)] = labels[window.video][span.start : span.stop]
     return targets_BT
 
 

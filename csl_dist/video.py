@@ -7,7 +7,7 @@ without decoding, and a decoder that delivers other frames than those listed is 
 import hashlib
 import itertools
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +49,13 @@ class VideoFile:
                 )
             return (ticks - ticks[0]) * float(stream.time_base)
 
-    def decode(self, times_T: FloatArray) -> Iterator[Pixels]:
+    def decode(self, times_T: FloatArray) -> Iterator[Pixels | DataError]:
         """RGB frames (height, width, 3) at the given times, which must be timestamps of the file.
 
+        A frame that can't be decoded comes as the error that says so, and the next ones follow.
         Seeks to the key frame before the first wanted frame, then reads on; holds one frame. Where
-        a container without an index seeks too far, it is read from the beginning instead.
+        a frame is missing then, because a container without an index seeks too far or a key frame
+        is broken, the file is read from the beginning instead.
         """
         with _open(self.path) as container:
             stream = container.streams.video[0]
@@ -66,7 +68,8 @@ class VideoFile:
                 return
             with _open(self.path) as container:
                 stream = container.streams.video[0]
-                stream.thread_type = "AUTO"
+                # Decoders run side by side on CPU shares; threads of their own would crowd them.
+                stream.codec_context.thread_count = 1
                 if seek:
                     # Containers without order are searched by decoding time, which runs ahead.
                     start = int(wanted[0])
@@ -74,16 +77,20 @@ class VideoFile:
                     container.seek(start, stream=stream, backward=True)
                 shown = _shown_in_order(container, stream)
                 for tick, frame in shown if in_order else _counted(shown, ticks):
-                    if tick == wanted[0]:
+                    while not seek and wanted and tick > wanted[0]:
+                        yield self._bad_frame((wanted.popleft() - ticks[0]) * time_base)
+                    if frame is not None and wanted and tick == wanted[0]:
                         wanted.popleft()
                         yield frame.to_ndarray(format="rgb24")
                     if not wanted or tick > wanted[0]:
                         break
-        if wanted:
-            at = (int(wanted[0]) - ticks[0]) * time_base
-            raise DataError(
-                f"{self.path}: the frame at {at:.2f} s can't be decoded; re-encode the file"
-            )
+        yield from (self._bad_frame((tick - ticks[0]) * time_base) for tick in wanted)
+
+    def _bad_frame(self, seconds: float) -> DataError:
+        return DataError(
+            f"{self.path}: the frame at {seconds:.2f} s can't be decoded; re-encode the file, or "
+            "set features.on_bad_frame: repeat_last"
+        )
 
     def facts(self) -> dict[str, Any]:
         return file_facts(self.path)
@@ -100,13 +107,17 @@ def _ticks(container: Any, stream: Any, num_packets: int | None = None) -> IntAr
 
 
 def _shown_in_order(container: Any, stream: Any) -> Iterator[tuple[int, Any]]:
-    """Timestamp and frame of everything that the decoder delivers; broken packets are skipped."""
+    """Timestamp and frame of everything that the decoder delivers; None for a broken frame."""
     for packet in container.demux(stream):
         try:
             frames = packet.decode()
         except av.InvalidDataError:
+            if packet.pts is not None:
+                yield packet.pts, None
             continue
-        yield from ((frame.pts, frame) for frame in frames if frame.pts is not None)
+        for frame in frames:
+            if frame.pts is not None:
+                yield frame.pts, None if frame.is_corrupt else frame
 
 
 def _counted(shown: Iterator[tuple[int, Any]], ticks: IntArray) -> Iterator[tuple[int, Any]]:
@@ -115,12 +126,20 @@ def _counted(shown: Iterator[tuple[int, Any]], ticks: IntArray) -> Iterator[tupl
     AVI keeps no presentation times: with B-frames, FFmpeg delivers frames in the right order but
     with timestamps such as 1, 3, 2, 5, 4.
     """
-    started = itertools.dropwhile(lambda item: not item[1].key_frame, shown)
+    started = itertools.dropwhile(lambda item: item[1] is None or not item[1].key_frame, shown)
     first = next(started, None)
     if first is not None:
         place = int(np.searchsorted(ticks, first[0]))
         frames = itertools.chain([first], started)
         yield from zip(ticks[place:].tolist(), (frame for _, frame in frames), strict=False)
+
+
+def whole_frames(frames: Iterable[Pixels | DataError]) -> Iterator[Pixels]:
+    """The frames, up to the first one that can't be decoded, whose error is raised."""
+    for frame in frames:
+        if isinstance(frame, DataError):
+            raise frame
+        yield frame
 
 
 def file_facts(path: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 import yaml
 
@@ -11,6 +12,10 @@ from csl_dist.corrupt import Amount
 from csl_dist.datasets.demo import DemoSpec, write_demo
 from csl_dist.records import Split
 from csl_dist.storage import Storage
+
+# How long an example takes tells of the machine's other work, not of the code.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 SMALL_DEMO = DemoSpec(
     num_videos={Split.TRAIN: 6, Split.VAL: 2, Split.AUDIT: 4},

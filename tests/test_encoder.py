@@ -1,11 +1,20 @@
+import dataclasses
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from csl_dist.config import FeaturesConfig
-from csl_dist.encoder import Encoder, encoder_fingerprint, fit_frame
+from csl_dist.config import AdaptConfig, FeaturesConfig
+from csl_dist.encoder import (
+    Encoder,
+    build_resnet,
+    encoder_fingerprint,
+    fit_frame,
+    output_width,
+    split_network,
+)
 from csl_dist.encoder import _torchvision as torchvision
 from csl_dist.errors import ConfigError
 
@@ -50,7 +59,8 @@ def test_random_weights_leave_the_global_random_state_alone() -> None:
 def test_weights_without_classifier_load_from_a_file(tmp_path: Path) -> None:
     source = Encoder(FeaturesConfig(weights="random", seed=4, size=32))
     path = tmp_path / "w.pt"
-    torch.save(source._network.state_dict(), path)
+    network = build_resnet(source.config)
+    torch.save({k: v for k, v in network.state_dict().items() if "fc." not in k}, path)
     loaded = Encoder(FeaturesConfig(weights=str(path), size=32))
     pixels = frames(2, 32, 32)
     assert np.array_equal(source.encode(pixels), loaded.encode(pixels))
@@ -77,7 +87,35 @@ def test_fingerprint_changes_with_all_that_changes_features(tmp_path: Path) -> N
         FeaturesConfig(weights="random", size=112),
         FeaturesConfig(weights="random", normalize=False),
         FeaturesConfig(weights="random", dtype="float32"),
+        FeaturesConfig(weights="random", adapt=AdaptConfig(trainable_stages=1)),
+        FeaturesConfig(weights="random", adapt=AdaptConfig(trainable_stages=2)),
         FeaturesConfig(weights="imagenet"),
         FeaturesConfig(weights=str(path)),
     ]
     assert len({encoder_fingerprint(config) for config in configs}) == len(configs)
+
+
+@pytest.mark.parametrize("trainable_stages", [1, 2])
+@pytest.mark.parametrize("size", [32, 50])
+def test_last_stages_on_stored_activations_equal_the_whole_network(
+    trainable_stages: int, size: int
+) -> None:
+    whole = FeaturesConfig(weights="random", size=size)
+    frozen = dataclasses.replace(whole, adapt=AdaptConfig(trainable_stages=trainable_stages))
+    pixels = frames(3, size, size)
+    activations = torch.from_numpy(Encoder(frozen).encode(pixels))
+    assert activations.shape == (3, output_width(frozen))
+    channels = {1: 256, 2: 128}[trainable_stages]
+    side = round((activations.shape[1] / channels) ** 0.5)
+    _, tail = split_network(build_resnet(whole).eval(), trainable_stages)
+    with torch.inference_mode():
+        features = tail(activations.view(3, channels, side, side)).flatten(1).numpy()
+    assert np.abs(features - Encoder(whole).encode(pixels)).max() < 1e-4
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
+def test_compiled_encoder_gives_the_same_output() -> None:
+    config = FeaturesConfig(weights="random", size=32, adapt=AdaptConfig(trainable_stages=2))
+    compiled = Encoder(dataclasses.replace(config, compile=True))
+    pixels = frames(4, 32, 32)
+    assert np.abs(compiled.encode(pixels) - Encoder(config).encode(pixels)).max() < 1e-4

@@ -8,6 +8,7 @@ from csl_dist.arrays import create_array
 from csl_dist.errors import DataError
 from csl_dist.feature_files import inspect, inspect_all, slackened
 from csl_dist.features import FeatureReader, ReadyEntry, ReadyFeatures
+from csl_dist.records import Span, Window
 from csl_dist.run import feature_file_facts
 from csl_dist.storage import Storage
 
@@ -93,8 +94,23 @@ def test_ready_features_can_be_sampled(tmp_path: Path) -> None:
 def test_reader_moves_frames_where_an_order_is_planted(tmp_path: Path) -> None:
     order = np.arange(30)[::-1].copy()
     reader = FeatureReader(ready(tmp_path, None), {"v": order}, max_bytes=10**6)
-    assert np.array_equal(reader.read("v"), VALUES[::-1])
-    assert reader.read("v") is reader.read("v"), "read once, then kept"
+    whole = Window("v", Span(0, 30), 30)
+    assert np.array_equal(reader.read(whole), VALUES[::-1])
+    assert np.shares_memory(reader.read(whole), reader.read(whole)), "read once, then kept"
+    assert np.array_equal(reader.read(Window("v", Span(4, 9), 30)), VALUES[::-1][4:9])
+
+
+def test_reader_reads_windows_of_a_video_that_is_too_large_to_keep(tmp_path: Path) -> None:
+    order = np.arange(30)[::-1].copy()
+    source = ready(tmp_path, None)
+    one_window = 5 * 8 * 4
+    reader = FeatureReader(source, {"v": order}, max_bytes=one_window)
+    first, second = Window("v", Span(0, 5), 30), Window("v", Span(5, 10), 30)
+    kept = reader.read(first)
+    assert np.array_equal(kept, VALUES[::-1][:5])
+    assert reader.read(first) is kept
+    assert np.array_equal(reader.read(second), VALUES[::-1][5:10])
+    assert reader.read(first) is not kept, "the bound holds one window"
 
 
 @pytest.mark.parametrize("frames_last", [False, True])

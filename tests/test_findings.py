@@ -10,7 +10,7 @@ from csl_dist.config import CorruptConfig, DatasetConfig, FlagConfig, RunConfig,
 from csl_dist.findings import read_flags, write_flags
 from csl_dist.ledger import Unit
 from csl_dist.records import Split
-from csl_dist.run import Run, open_run
+from csl_dist.run import Run, open_run, seen_features
 from csl_dist.trajectories import Group
 
 NUM_FRAMES = 40
@@ -125,7 +125,8 @@ def test_planted_disorder_changes_what_models_see_and_mislabel_does_not(
         for before, after in zip(
             plain.split_annotations(Split.AUDIT), run.split_annotations(Split.AUDIT), strict=True
         ):
-            assert (run.seen_features(after) != plain.seen_features(before)) is moves
+            seen = [seen_features(r.features, a) for r, a in ((plain, before), (run, after))]
+            assert (seen[0] != seen[1]) is moves
         errors = run.known_errors()
         assert {error.video for error in errors} == {"v2", "v3"}
         assert {error.kind for error in errors} == {kind}

@@ -18,6 +18,7 @@ from csl_dist.errors import ConfigError, DataError
 from csl_dist.frames import FrameFolder
 from csl_dist.records import ErrorKind, Media, Split
 from csl_dist.timeline import sampled
+from csl_dist.video import whole_frames
 
 
 def touch(path: Path, content: str = "") -> Path:
@@ -415,7 +416,7 @@ def test_broken_picture_is_named_with_its_time(tmp_path: Path) -> None:
     frames = write_frames(tmp_path / "f", range(0, 5))
     (tmp_path / "f/000003.png").write_bytes(b"broken")
     with pytest.raises(DataError, match=r"000003\.png, at 0\.30 s, can't be read"):
-        list(frames.decode(frames.times()))
+        list(whole_frames(frames.decode(frames.times())))
 
 
 @pytest.mark.parametrize("names", [[], ["cover.jpg"]])

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from csl_dist.batches import pad_features
+from csl_dist.batches import padded_batch, windows_of
 from csl_dist.checkpoints import CheckpointInfo
 from csl_dist.errors import CheckpointError, LeakageError
 from csl_dist.models import ModelSpec, build_scorer
-from csl_dist.records import Annotation
+from csl_dist.records import Annotation, Span, Window
 from csl_dist.score import (
     ScoreUnit,
     group_log_probabilities,
@@ -18,12 +18,14 @@ from csl_dist.score import (
 )
 
 SPEC = ModelSpec(name="transformer", arguments={"preset": "tiny"}, num_features=8, num_classes=4)
+CPU = torch.device("cpu")
 LENGTHS = {"a": 12, "b": 5, "c": 30, "d": 7}
 
 
-def read_features(video: str) -> np.ndarray:
-    rng = np.random.default_rng(ord(video))
-    return rng.normal(size=(LENGTHS[video], 8)).astype(np.float32)
+def read_features(window: Window) -> np.ndarray:
+    rng = np.random.default_rng(ord(window.video))
+    features_TD = rng.normal(size=(LENGTHS[window.video], 8)).astype(np.float32)
+    return features_TD[window.span.start : window.span.stop]
 
 
 def annotations() -> list[Annotation]:
@@ -81,15 +83,52 @@ def test_log_probabilities_equal_a_naive_loop() -> None:
     scorer = build_scorer(SPEC).eval()
     [group] = plan_groups(annotations(), dict.fromkeys(LENGTHS, "f"), fold=0, group_frames=99)
     got = group_log_probabilities(
-        scorer, group, read_features, batch_frames=36, device=torch.device("cpu")
+        scorer, group, read_features, model=SPEC, batch_frames=36, device=CPU
     )
     naive = []
     for video in group.videos:
+        whole = Window(video, Span(0, LENGTHS[video]), LENGTHS[video])
         with torch.inference_mode():
-            logits = scorer(*pad_features([read_features(video)]))[0]
+            logits = scorer(*padded_batch([whole], read_features, CPU))[0]
             naive.append(torch.log_softmax(logits, dim=-1).numpy())
     assert got.dtype == np.float32
     assert np.abs(got - np.concatenate(naive)).max() < 1e-4
+
+
+@pytest.mark.parametrize("name", ["transformer", "framewise"])
+def test_long_videos_run_in_windows_whose_logits_are_averaged(name: str) -> None:
+    arguments = SPEC.arguments if name == "transformer" else {}
+    spec = replace(SPEC, name=name, arguments=arguments, max_frames=8)
+    torch.manual_seed(0)
+    scorer = build_scorer(spec).eval()
+    [group] = plan_groups(annotations(), dict.fromkeys(LENGTHS, "f"), fold=0, group_frames=99)
+    got = group_log_probabilities(
+        scorer, group, read_features, model=spec, batch_frames=20, device=CPU
+    )
+    naive = []
+    for video, length in zip(group.videos, group.lengths, strict=True):
+        seen = [[] for _ in range(length)]
+        for window in windows_of(video, length, spec):
+            with torch.inference_mode():
+                logits = scorer(*padded_batch([window], read_features, CPU))[0]
+            for frame, row in zip(range(window.span.start, window.span.stop), logits, strict=True):
+                seen[frame].append(row)
+        naive += [torch.log_softmax(torch.stack(rows).mean(0), dim=-1) for rows in seen]
+    assert np.abs(got - torch.stack(naive).numpy()).max() < 1e-4
+
+
+def test_windowed_framewise_model_gives_what_it_gives_of_whole_videos() -> None:
+    whole = replace(SPEC, name="framewise", arguments={})
+    torch.manual_seed(0)
+    scorer = build_scorer(whole).eval()
+    [group] = plan_groups(annotations(), dict.fromkeys(LENGTHS, "f"), fold=0, group_frames=99)
+    outputs = [
+        group_log_probabilities(
+            scorer, group, read_features, model=spec, batch_frames=20, device=CPU
+        )
+        for spec in (whole, replace(whole, max_frames=4))
+    ]
+    assert np.abs(outputs[0] - outputs[1]).max() < 1e-5
 
 
 def test_audit_of_trained_videos_is_refused_with_the_list() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from csl_dist.errors import DataError
 from csl_dist.timeline import sampled
-from csl_dist.video import VideoFile, file_facts
+from csl_dist.video import VideoFile, file_facts, whole_frames
 
 
 @pytest.fixture
@@ -25,7 +25,9 @@ def clip(tmp_path: Path) -> Path:
 
 
 def shown_frames(path: Path, times: np.ndarray) -> list[int]:
-    return [round(float(frame.mean())) for frame in VideoFile(str(path)).decode(times)]
+    return [
+        round(float(frame.mean())) for frame in whole_frames(VideoFile(str(path)).decode(times))
+    ]
 
 
 def test_frame_times_are_those_of_the_frame_rate(clip: Path) -> None:
@@ -65,7 +67,7 @@ def test_single_frame_is_a_timeline() -> None:
 
 def test_time_without_a_frame_is_an_error_with_the_time(clip: Path) -> None:
     with pytest.raises(DataError, match=r"clip\.mp4: the frame at 20\.00 s can't be decoded"):
-        list(VideoFile(str(clip)).decode(np.array([9.96, 20.0])))
+        list(whole_frames(VideoFile(str(clip)).decode(np.array([9.96, 20.0]))))
 
 
 @pytest.mark.parametrize("content", [b"", b"not a video at all"])
@@ -119,4 +121,4 @@ def test_broken_bytes_in_the_middle_are_an_error_with_the_time(clip: Path) -> No
     clip.write_bytes(bytes(data))
     video = VideoFile(str(clip))
     with pytest.raises(DataError, match=r"the frame at \d+\.\d\d s can't be decoded"):
-        list(video.decode(video.times()))
+        list(whole_frames(video.decode(video.times())))

@@ -35,9 +35,7 @@ def demo(
 @app.command()
 def extract(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = False) -> None:  # noqa: B006
     """Turn frames into features."""
-    from csl_dist.remote.extraction import extract as extract_stage
-
-    extract_stage(_stage(load_config(config, overrides), verbose))
+    _extract(_stage(load_config(config, overrides), verbose))
 
 
 @app.command()
@@ -82,19 +80,27 @@ def _stage(config: RunConfig, verbose: bool) -> "Stage":
 
 
 def _run_all(config: RunConfig, verbose: bool) -> None:
-    from csl_dist.remote.extraction import extract as extract_stage
     from csl_dist.remote.training import train as train_stage
     from csl_dist.report import write_report
 
     stage = _stage(config, verbose)
-    if stage.run.sources and config.features.weights == "random":
-        stage.say(f"encoder: ResNet-18 with random weights, seed {config.features.seed}")
-    extract_stage(stage)
+    _extract(stage)
     train_stage(stage)
     _audit(stage)
     if stage.run.has_known_errors():
         _evaluate(stage)
     say(f"report: {write_report(stage.run)}")
+
+
+def _extract(stage: "Stage") -> None:
+    from csl_dist.remote.adaptation import adapt
+    from csl_dist.remote.extraction import extract as extract_stage
+
+    features = stage.run.config.features
+    if stage.run.sources and features.weights == "random":
+        stage.say(f"encoder: ResNet-18 with random weights, seed {features.seed}")
+    extract_stage(stage)
+    adapt(stage)
 
 
 def _audit(stage: "Stage") -> None:

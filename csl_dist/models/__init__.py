@@ -1,19 +1,29 @@
 """Scorer models, all mapping features (B, T, D) to class logits (B, T, C)."""
 
+import importlib
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from csl_dist.errors import ConfigError
+from csl_dist.models.cnn import Cnn
 from csl_dist.models.framewise import Framewise
+from csl_dist.models.mstcn import MultiStageTcn
 from csl_dist.models.place import Place
 from csl_dist.models.transformer import Transformer
 
-__all__ = ["ModelSpec", "Place", "Scorer", "build_scorer", "sees_context"]
+__all__ = ["Cnn", "ModelSpec", "Place", "Scorer", "build_scorer", "sees_context"]
 
-MODELS: dict[str, type[nn.Module]] = {"transformer": Transformer, "framewise": Framewise}
+MODELS: dict[str, type[nn.Module]] = {
+    "transformer": Transformer,
+    "framewise": Framewise,
+    "mstcn": MultiStageTcn,
+    "cnn": Cnn,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,9 +31,12 @@ class ModelSpec:
     """All that is needed to build a scorer before its weights are loaded."""
 
     name: str
+    """One of MODELS, or the import path `package.module:Class` of the user's own."""
     arguments: dict[str, Any]
     num_features: int
     num_classes: int
+    max_frames: int | None = None
+    """Longer videos run in windows of so many frames; None: every video at once."""
 
 
 class Scorer(nn.Module):
@@ -35,17 +48,26 @@ class Scorer(nn.Module):
     def __init__(self, model: nn.Module, num_features: int):
         super().__init__()
         self.model = model
-        self.register_buffer("feature_mean", torch.zeros(num_features))
-        self.register_buffer("feature_std", torch.ones(num_features))
+        # Models of the package know their frames' places; others get features and padding alone.
+        self.knows_place = type(model) in MODELS.values()
+        self.is_normalised = bool(getattr(model, "is_normalised", True))
+        if self.is_normalised:
+            self.register_buffer("feature_mean", torch.zeros(num_features))
+            self.register_buffer("feature_std", torch.ones(num_features))
 
     def set_normalisation(self, mean_D: Tensor, std_D: Tensor) -> None:
         self.feature_mean.copy_(mean_D)
         self.feature_std.copy_(std_D)
 
     def forward(self, x_BTD: Tensor, padding_BT: Tensor, place: Place) -> Tensor:
-        """Logits (B, T, C); `padding_BT` is True where there is no frame."""
-        x_BTD = (x_BTD - self.feature_mean) / self.feature_std
-        logits_BTC: Tensor = self.model(x_BTD, padding_BT, place)
+        """Logits (B, T, C); `padding_BT` is True where there is no frame.
+
+        While training, a model may put out (S, B, T, C): every stage's logits, all of them trained.
+        """
+        if self.is_normalised:
+            x_BTD = (x_BTD - self.feature_mean) / self.feature_std
+        known = (place,) if self.knows_place else ()
+        logits_BTC: Tensor = self.model(x_BTD, padding_BT, *known)
         return logits_BTC
 
 
@@ -67,6 +89,23 @@ def sees_context(name: str) -> bool:
 
 
 def _model_class(name: str) -> type[nn.Module]:
-    if name not in MODELS:
-        raise ConfigError(f"scorer model {name!r} is not one of {', '.join(MODELS)}")
-    return MODELS[name]
+    if name in MODELS:
+        return MODELS[name]
+    module, colon, class_name = name.partition(":")
+    if not colon:
+        raise ConfigError(
+            f"scorer model {name!r} is not one of {', '.join(MODELS)}, nor an import path such as "
+            "package.module:Class"
+        )
+    if str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))  # as `python` itself would have it; `csl` does not
+    try:
+        found = getattr(importlib.import_module(module), class_name)
+    except Exception as error:  # importing runs the user's code
+        raise ConfigError(
+            f"scorer model {name!r} can't be imported ({type(error).__name__}: {error}); install "
+            "it, or start from the folder that holds it"
+        ) from error
+    if not (isinstance(found, type) and issubclass(found, nn.Module)):
+        raise ConfigError(f"scorer model {name!r} is not a subclass of torch.nn.Module")
+    return found

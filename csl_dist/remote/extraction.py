@@ -4,6 +4,8 @@ The encoder writes whole chunks itself and records each, so a lost actor or driv
 chunks in flight.
 """
 
+import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,16 +15,19 @@ import torch
 
 from csl_dist.config import FeaturesConfig
 from csl_dist.encoder import Encoder, fit_frame
-from csl_dist.errors import CslError
-from csl_dist.extract import ChunkTask, SourceVideo, chunk_spans
-from csl_dist.features import FeatureStore
+from csl_dist.errors import CslError, DataError
+from csl_dist.extract import SourceVideo, frames_of_span
+from csl_dist.features import FeatureStore, StoredVideo
+from csl_dist.records import Span, consecutive_spans
 from csl_dist.remote.progress import progress_bar
 from csl_dist.remote.session import Resources, connect, get_all, user_error
 from csl_dist.remote.stage import Stage
 from csl_dist.timeline import sampled
 
 DECODE_SHARE = 0.1
-"""CPU share that one decoder asks for: decoding is light beside encoding on CPUs."""
+"""CPU share of a decoder beside encoders on CPUs, where decoding is the lighter part."""
+RETRY_WAITS_SECONDS = (0.5, 2.0)
+"""A file server may fail for a moment; a broken file fails every time."""
 
 
 def extract(stage: Stage) -> None:
@@ -32,80 +37,98 @@ def extract(stage: Stage) -> None:
     if not isinstance(store, FeatureStore):
         stage.say(f"features: ready-made, {store.width()} wide; nothing to extract")
         return
-    missing = [run.sources[video] for video in store.missing()]
+    missing = {video: run.sources[video] for video in store.missing()}
     if not missing:
         stage.say(f"features: all {len(run.sources)} videos are in the store")
         return
     resources = connect(verbose=stage.verbose)
+    config = run.config.features
     plans = get_all(
         [
-            _plan_video.remote(source, store, run.config.features, run.config.dataset.fps)
-            for source in missing
+            _plan_video.remote(source, store, config, run.config.dataset.fps)
+            for source in missing.values()
         ]
     )
-    tasks = [task for _, plan in plans for task in plan]
-    left = {source.entry: len(plan) for source, (_, plan) in zip(missing, plans, strict=True)}
-    lengths = {source.entry: frames for source, (frames, _) in zip(missing, plans, strict=True)}
+    spans = {video: spans for video, (spans, _) in zip(missing, plans, strict=True)}
+    left = {video: len(todo) for video, (_, todo) in zip(missing, plans, strict=True)}
+    rows = [
+        {"video": video, "start": span.start, "stop": span.stop}
+        for video, (_, todo) in zip(missing, plans, strict=True)
+        for span in todo
+    ]
 
     def finish_complete() -> None:
-        for entry in [entry for entry, count in left.items() if count == 0]:
-            del left[entry]
-            facts = run.sources[entry.video].facts
-            store.finish(entry, num_frames=lengths[entry], source=facts)
+        for video in [video for video, count in left.items() if count == 0]:
+            del left[video]
+            _tell_repeated(stage, store.finish(missing[video].entry, spans[video]))
 
     finish_complete()
-    with progress_bar(stage.console, "extract: chunks", total=len(tasks)) as bar:
-        for row in _encoded(tasks, store, run.config.features, resources):
-            left[tasks[row["index"]].entry] -= 1
+    with progress_bar(stage.console, "extract: chunks", total=len(rows)) as bar:
+        for row in _written(rows, missing, store, config, resources):
+            left[row["video"]] -= 1
             finish_complete()
             bar.advance()
+
+
+def _tell_repeated(stage: Stage, stored: StoredVideo) -> None:
+    if stored.repeated:
+        first, count = stored.repeated[0], len(stored.repeated)
+        frames = "1 frame" if count == 1 else f"{count:,} frames"
+        stage.say(
+            f"extract: video {stored.video!r}: {frames} can't be decoded, the first at "
+            f"{first:.2f} s; the frame before stands in"
+        )
 
 
 @ray.remote
 def _plan_video(
     source: SourceVideo, store: FeatureStore, config: FeaturesConfig, fps: float | None
-) -> tuple[int, list[ChunkTask]]:
-    """The number of a video's sampled frames, and its chunks that are not written yet."""
+) -> tuple[list[Span], list[Span]]:
+    """All of a video's chunks, and those that are not written yet."""
     timeline, _ = sampled(source.pixels.times(), fps)
-    times_T = timeline.times_T
-    spans = chunk_spans(len(times_T), config.chunk_frames)
+    spans = consecutive_spans(len(timeline.times_T), config.chunk_frames)
     missing = store.missing_chunks(source.entry, spans)
     if missing == spans:
-        store.create(source.entry, timeline, chunk_frames=config.chunk_frames, dtype=config.dtype)
-    return len(times_T), [
-        ChunkTask(
-            entry=source.entry,
-            pixels=source.pixels,
-            span=span,
-            times_T=times_T[span.start : span.stop],
+        store.create(
+            source.entry,
+            timeline,
+            chunk_frames=config.chunk_frames,
+            dtype=config.dtype,
+            source=source.facts,
         )
-        for span in missing
-    ]
+    return spans, missing
 
 
-def _encoded(
-    tasks: list[ChunkTask], store: FeatureStore, config: FeaturesConfig, resources: Resources
-) -> Any:
-    """Runs the pipeline; yields one row per written chunk."""
-    if not tasks:
+def _written(
+    rows: list[dict[str, Any]],
+    sources: dict[str, SourceVideo],
+    store: FeatureStore,
+    config: FeaturesConfig,
+    resources: Resources,
+) -> Iterator[dict[str, Any]]:
+    """Runs the pipeline over chunks; yields a row as each is written."""
+    if not rows:
         return
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     context.issue_detectors_config.detectors = []
-    # Each row is one chunk; blocks of one row let decoding and encoding overlap. Rows carry the
-    # task's number, because Ray Data would try, and fail, to make an Arrow column of the task.
-    chunks = ray.data.from_items(
-        [{"index": index} for index in range(len(tasks))], override_num_blocks=len(tasks)
+    # Each row is one chunk; blocks of one row let decoding and encoding overlap.
+    chunks = ray.data.from_items(rows, override_num_blocks=len(rows))
+    shared = ray.put((sources, store, config))
+    decoded = chunks.map(
+        _decode,
+        fn_args=[shared],
+        num_cpus=1 if resources.num_gpus else DECODE_SHARE,
     )
-    decoded = chunks.map(_Decode(tasks, config.size), num_cpus=DECODE_SHARE)
-    num_encoders = resources.num_gpus or resources.num_cpus
     written = decoded.map_batches(
         _EncodeChunks,
-        fn_constructor_args=(tasks, store, config),
+        fn_constructor_args=[shared],
         batch_size=1,
         num_gpus=1 if resources.num_gpus else 0,
         num_cpus=0 if resources.num_gpus else 1 - DECODE_SHARE,
-        compute=ray.data.ActorPoolStrategy(size=min(num_encoders, len(tasks))),
+        compute=ray.data.ActorPoolStrategy(
+            size=min(resources.num_gpus or resources.num_cpus, len(rows))
+        ),
     )
     try:
         yield from written.iter_rows()
@@ -116,31 +139,52 @@ def _encoded(
         raise
 
 
-class _Decode:
-    """Decodes one chunk to frames of the encoder's size."""
+def _decode(row: dict[str, Any], shared: Any) -> dict[str, Any]:
+    """Decodes one chunk to frames of the encoder's size; a few times over if that fails."""
+    for wait_seconds in RETRY_WAITS_SECONDS:
+        try:
+            return row | _decoded(row, *ray.get(shared))
+        except DataError:
+            time.sleep(wait_seconds)
+    return row | _decoded(row, *ray.get(shared))
 
-    def __init__(self, tasks: list[ChunkTask], size: int):
-        self._tasks = tasks
-        self._size = size
 
-    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        task = self._tasks[row["index"]]
-        frames = [fit_frame(frame, self._size) for frame in task.pixels.decode(task.times_T)]
-        return {"index": row["index"], "pixels": np.stack(frames)}
+def _decoded(
+    row: dict[str, Any],
+    sources: dict[str, SourceVideo],
+    store: FeatureStore,
+    config: FeaturesConfig,
+) -> dict[str, Any]:
+    times_T = store.timeline(row["video"]).times_T
+    span = Span(row["start"], row["stop"])
+    pixels = np.empty((len(span), config.size, config.size, 3), dtype=np.uint8)
+    repeated = []
+    frames = frames_of_span(
+        sources[row["video"]].pixels, times_T, span, on_bad_frame=config.on_bad_frame
+    )
+    for i, (frame, stands_in) in enumerate(frames):
+        pixels[i] = fit_frame(frame, config.size)
+        if stands_in:
+            repeated.append(float(times_T[span.start + i]))
+    return {"pixels": pixels, "repeated": np.array(repeated)}
 
 
 class _EncodeChunks:
     """Holds the encoder; encodes and writes chunks."""
 
-    def __init__(self, tasks: list[ChunkTask], store: FeatureStore, config: FeaturesConfig):
+    def __init__(self, shared: Any):
         if not torch.cuda.is_available():
             torch.set_num_threads(1)
-        self._tasks = tasks
-        self._store = store
+        self._sources, self._store, config = ray.get(shared)
         self._encoder = Encoder(config, "cuda" if torch.cuda.is_available() else "cpu")
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
-        for index, pixels in zip(batch["index"], batch["pixels"], strict=True):
-            task = self._tasks[index]
-            self._store.write_chunk(task.entry, task.span, self._encoder.encode(pixels))
-        return {"index": batch["index"]}
+        [video], [start], [stop] = batch["video"], batch["start"], batch["stop"]
+        [pixels], [repeated] = batch["pixels"], batch["repeated"]
+        self._store.write_chunk(
+            self._sources[video].entry,
+            Span(int(start), int(stop)),
+            self._encoder.encode(pixels),
+            repeated=repeated.tolist(),
+        )
+        return {"video": batch["video"]}

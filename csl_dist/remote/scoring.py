@@ -19,7 +19,7 @@ from csl_dist.remote.pool import run_on_actors
 from csl_dist.remote.progress import progress_bar
 from csl_dist.remote.session import Resources, connect, get_all
 from csl_dist.remote.stage import Stage
-from csl_dist.run import Run, orders_of
+from csl_dist.run import CNN, Run, orders_of, require_features, seen_features
 from csl_dist.score import (
     ScoreUnit,
     group_log_probabilities,
@@ -36,6 +36,8 @@ class ScoreSlice:
 
     scorer: str
     units: tuple[ScoreUnit, ...]
+    batch_frames: int
+    """Most frames in one forward pass."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +96,9 @@ def _plan(run: Run, scorer: str, annotations: Sequence[Annotation]) -> ScorerPla
         checkpoints = run.checkpoints(scorer, fold.index)
         refuse_leakage(checkpoints[0], fold.scored, run.config.audit.allow_in_sample)
         held_out = [by_id[video] for video in fold.scored]
-        features = {a.video: run.seen_features(a) for a in held_out}
+        source = run.features_of(scorer, fold.index)
+        require_features(source, fold.scored)
+        features = {a.video: seen_features(source, a) for a in held_out}
         groups = plan_groups(held_out, features, fold=fold.index, group_frames=config.group_frames)
         for group in groups:
             units[group] = tuple(
@@ -121,7 +125,14 @@ def _pending_slices(run: Run, plan: ScorerPlan, groups: list[Group]) -> list[Sco
             if unit.unit.fingerprint not in scored:
                 place = (unit.checkpoint.fold, unit.checkpoint.epoch)
                 left.setdefault(place, []).append(unit)
-    return [ScoreSlice(scorer=plan.scorer, units=tuple(units)) for units in left.values()]
+    adapt = run.config.features.adapt
+    batch_frames = run.config.score.batch_frames
+    if plan.scorer == CNN and adapt is not None:
+        batch_frames = adapt.batch_frames
+    return [
+        ScoreSlice(scorer=plan.scorer, units=tuple(units), batch_frames=batch_frames)
+        for units in left.values()
+    ]
 
 
 def _lay_out_rows(run: Run, plan: ScorerPlan, groups: list[Group]) -> None:
@@ -169,8 +180,13 @@ def _actor_maker(run: Run, orders: dict[str, IntArray], resources: Resources) ->
     share = {"num_gpus": 1} if resources.num_gpus else {"num_cpus": config.cpus_per_worker}
     actor_class = ray.remote(**share)(ScoreActor)
     # One copy on each node, however many actors there are.
-    features, orders = ray.put(run.features), ray.put(orders)
-    return lambda: actor_class.remote(config, run.layout, features, orders)
+    sources = {
+        (scorer, fold.index): run.features_of(scorer, fold.index)
+        for scorer in run.config.scorers
+        for fold in run.dataset.folds
+    }
+    shared = ray.put(sources), ray.put(orders)
+    return lambda: actor_class.remote(config, run.layout, *shared)
 
 
 class ScoreActor:
@@ -180,12 +196,13 @@ class ScoreActor:
         self,
         config: ScoreConfig,
         layout: RunLayout,
-        features: FeatureSource,
+        sources: dict[tuple[str, int], FeatureSource],
         orders: dict[str, IntArray],
     ):
-        self._config = config
         self._layout = layout
-        self._reader = FeatureReader(features, orders)
+        self._sources = sources
+        self._orders = orders
+        self._reader: FeatureReader | None = None
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         if self._device.type == "cpu":
             torch.set_num_threads(config.cpus_per_worker)
@@ -197,6 +214,7 @@ class ScoreActor:
             self._layout.checkpoints(task.scorer, checkpoint.fold, checkpoint.training)
         )
         trajectories = TrajectoryStore(self._layout.scorer(task.scorer))
+        reader = self._reader_of(self._sources[task.scorer, checkpoint.fold])
         scorer = build_scorer(checkpoint.model)
         scorer.load_state_dict(checkpoints.load(checkpoint))
         scorer.eval().to(self._device)
@@ -204,9 +222,16 @@ class ScoreActor:
             logp_NC = group_log_probabilities(
                 scorer,
                 unit.group,
-                self._reader.read,
-                batch_frames=self._config.batch_frames,
+                reader.read,
+                model=checkpoint.model,
+                batch_frames=task.batch_frames,
                 device=self._device,
             )
             require_finite(logp_NC, checkpoint)
             trajectories.write_row(unit.group, checkpoint.epoch, unit.unit, logp_NC)
+
+    def _reader_of(self, source: FeatureSource) -> FeatureReader:
+        """The reader of a source; that of the last source is kept, with what it holds."""
+        if self._reader is None or self._reader.source is not source:
+            self._reader = FeatureReader(source, self._orders)
+        return self._reader

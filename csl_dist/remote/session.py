@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import ray
+import torch
 
 from csl_dist.errors import CslError
 
@@ -26,6 +27,8 @@ class Resources:
 
     num_cpus: int
     num_gpus: int
+    has_cuda: bool
+    """Whether CUDA runs on these GPUs; logical ones, for trying out a schedule, have none."""
 
 
 def connect(*, verbose: bool = False) -> Resources:
@@ -49,7 +52,17 @@ def connect(*, verbose: bool = False) -> Resources:
                 logging_level=level,
             )
     total = ray.cluster_resources()
-    return Resources(num_cpus=int(total.get("CPU", 1)), num_gpus=int(total.get("GPU", 0)))
+    num_gpus = int(total.get("GPU", 0))
+    return Resources(
+        num_cpus=int(total.get("CPU", 1)),
+        num_gpus=num_gpus,
+        has_cuda=num_gpus > 0 and ray.get(_has_cuda.remote()),
+    )
+
+
+@ray.remote(num_gpus=1, num_cpus=0)
+def _has_cuda() -> bool:
+    return torch.cuda.is_available()
 
 
 @contextmanager

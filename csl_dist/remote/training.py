@@ -13,7 +13,9 @@ import ray
 import ray.train
 import torch
 from ray.train import FailureConfig, RunConfig, ScalingConfig
-from ray.train.torch import TorchTrainer, get_device, prepare_model
+from ray.train.torch import TorchConfig, TorchTrainer, get_device
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
 
 from csl_dist.checkpoints import CheckpointStore, State
 from csl_dist.datasets import Fold
@@ -24,43 +26,42 @@ from csl_dist.records import Split
 from csl_dist.remote.progress import Bar, progress_bar
 from csl_dist.remote.session import Resources, connect, user_error
 from csl_dist.remote.stage import Stage
-from csl_dist.run import Run, orders_of
+from csl_dist.run import CNN, Run, orders_of, require_features, seen_features
 from csl_dist.train import Seat, TrainingTask, train_epochs, training_fingerprint
 
 POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingGroup:
-    """Trainings that share one start of Ray Train, one after the other."""
+class Training:
+    """One training and where its features and checkpoints are."""
 
-    tasks: tuple[TrainingTask, ...]
-    layout: RunLayout
+    task: TrainingTask
     features: FeatureSource
+    checkpoints: CheckpointStore
 
 
 def train(stage: Stage) -> None:
     """Trains every scorer that does not have all its epochs."""
     run = stage.run
     _refuse_bad_labels(run)
-    tasks = [
-        _task(run, scorer, fold) for scorer in run.config.scorers for fold in run.dataset.folds
-    ]
-    stores = [_start(run.layout, task) for task in tasks]
-    epochs = run.config.train.epochs
-    done = [store.resume_point(epochs) for store in stores]
-    total = epochs * len(tasks)
+    scorers = [scorer for scorer in run.config.scorers if scorer != CNN]
+    trainings = [training_of(run, name, fold) for name in scorers for fold in run.dataset.folds]
+    fit_trainings(stage, trainings, title="train: epochs")
+
+
+def fit_trainings(stage: Stage, trainings: list[Training], *, title: str) -> None:
+    """Trains what does not have all its epochs, side by side as the cluster allows."""
+    done = [t.checkpoints.resume_point(t.task.config.epochs) for t in trainings]
+    total = sum(t.task.config.epochs for t in trainings)
     if sum(done) == total:
         stage.say(f"checkpoints: all {total} epochs are trained")
         return
     resources = connect(verbose=stage.verbose)
-    pending = [task for task, number in zip(tasks, done, strict=True) if number < epochs]
-    groups = [
-        TrainingGroup(tasks=part, layout=run.layout, features=run.features)
-        for part in _side_by_side(pending, resources)
-    ]
-    with progress_bar(stage.console, "train: epochs", total=total, done=sum(done)) as bar:
-        _fit_all(groups, resources, stores, bar, sum(done))
+    pending = [t for t, epoch in zip(trainings, done, strict=True) if epoch < t.task.config.epochs]
+    groups = _side_by_side(pending, resources)
+    with progress_bar(stage.console, title, total=total, done=sum(done)) as bar:
+        _fit_all(groups, stage.run.layout, resources, [t.checkpoints for t in trainings], bar)
 
 
 def _refuse_bad_labels(run: Run) -> None:
@@ -69,61 +70,59 @@ def _refuse_bad_labels(run: Run) -> None:
         run.split_annotations(split)
 
 
-def _start(layout: RunLayout, task: TrainingTask) -> CheckpointStore:
-    """The training's checkpoints, which from now on are those that an audit uses."""
-    folder = layout.fold(task.scorer, task.fold)
-    current = {"training": task.fingerprint}
-    if not folder.exists(layout.TRAINING) or folder.read_json(layout.TRAINING) != current:
-        folder.put_json(layout.TRAINING, current)
-    return _store(layout, task)
-
-
-def _store(layout: RunLayout, task: TrainingTask) -> CheckpointStore:
-    return CheckpointStore(layout.checkpoints(task.scorer, task.fold, task.fingerprint))
-
-
-def _task(run: Run, scorer: str, fold: Fold) -> TrainingTask:
+def training_of(run: Run, scorer: str, fold: Fold) -> Training:
+    """A training, which from now on is the one that an audit uses."""
     if not fold.train:
         raise DataError(f"{run.config.dataset.path} has no training videos; mark some as `train`")
+    source = run.features_of(scorer, fold.index)
+    require_features(source, fold.train)
     annotations = tuple(run.annotations(fold.train, Split.TRAIN))
-    model, config, classes = run.model_spec(scorer), run.config.train, run.dataset.classes
-    features = {a.video: run.seen_features(a) for a in annotations}
-    return TrainingTask(
+    model, config, classes = run.model_spec(scorer), run.train_config(scorer), run.dataset.classes
+    features = {a.video: seen_features(source, a) for a in annotations}
+    is_adapted = source is not run.features
+    task = TrainingTask(
         scorer=scorer,
         fold=fold.index,
         model=model,
         config=config,
         classes=classes,
-        encoder=run.features.encoder,
+        encoder=source.encoder,
         annotations=annotations,
         fingerprint=training_fingerprint(model, config, classes, annotations, features),
+        starts_from=run.config.features if scorer == CNN else None,
+        encoder_train_ids=run.adapted_encoder(fold.index).train_ids if is_adapted else (),
     )
+    folder = run.layout.fold(scorer, fold.index)
+    current = {"training": task.fingerprint}
+    if not folder.exists(RunLayout.TRAINING) or folder.read_json(RunLayout.TRAINING) != current:
+        folder.put_json(RunLayout.TRAINING, current)
+    checkpoints = CheckpointStore(run.layout.checkpoints(scorer, fold.index, task.fingerprint))
+    return Training(task=task, features=source, checkpoints=checkpoints)
 
 
-def _side_by_side(
-    tasks: list[TrainingTask], resources: Resources
-) -> list[tuple[TrainingTask, ...]]:
+def _side_by_side(trainings: list[Training], resources: Resources) -> list[tuple[Training, ...]]:
     """As many groups as the cluster can run at once; starting Ray Train costs each about 10 s."""
     available = resources.num_gpus or resources.num_cpus
-    workers = tasks[0].config.workers
+    workers = trainings[0].task.config.workers
     if workers > available:
         unit = "GPUs" if resources.num_gpus else "CPUs"
         raise ConfigError(
             f"train.workers is {workers}, but the cluster has {available} {unit}; lower it"
         )
-    num_groups = min(available // workers, len(tasks))
-    return [tuple(tasks[i::num_groups]) for i in range(num_groups)]
+    num_groups = min(available // workers, len(trainings))
+    return [tuple(trainings[i::num_groups]) for i in range(num_groups)]
 
 
 def _fit_all(
-    groups: list[TrainingGroup],
+    groups: list[tuple[Training, ...]],
+    layout: RunLayout,
     resources: Resources,
     stores: list[CheckpointStore],
     bar: Bar,
-    num_done: int,
 ) -> None:
     """Fits the groups in threads while counting the checkpoints that appear in storage."""
-    fits = [_Fit(group, resources) for group in groups]
+    num_done = sum(len(store.published_epochs()) for store in stores)
+    fits = [_Fit(group, layout, resources) for group in groups]
     while running := [fit for fit in fits if fit.is_alive()]:
         running[0].join(POLL_SECONDS)
         now_done = sum(len(store.published_epochs()) for store in stores)
@@ -137,32 +136,33 @@ def _fit_all(
 class _Fit(threading.Thread):
     """One `fit` of Ray Train. A daemon, so that an interrupted command does not wait for it."""
 
-    def __init__(self, group: TrainingGroup, resources: Resources):
+    def __init__(self, group: tuple[Training, ...], layout: RunLayout, resources: Resources):
         super().__init__(daemon=True)
-        self._group = group
-        self._resources = resources
+        self._arguments = group, layout, resources
         self.error: BaseException | None = None
         self.start()
 
     def run(self) -> None:
         try:
-            _fit(self._group, self._resources)
+            _fit(*self._arguments)
         except BaseException as error:
             self.error = error
 
 
-def _fit(group: TrainingGroup, resources: Resources) -> None:
-    config = group.tasks[0].config
-    name = "+".join(task.name.replace("/", "-") for task in group.tasks)
+def _fit(group: tuple[Training, ...], layout: RunLayout, resources: Resources) -> None:
+    """Trains a group one after the other within a single start of Ray Train."""
+    config = group[0].task.config
     trainer = TorchTrainer(
         _train_worker,
         train_loop_config={"group": group},
+        # Ray Train would take NCCL wherever it is given GPUs, also those without CUDA.
+        torch_config=TorchConfig(backend="nccl" if resources.has_cuda else "gloo"),
         scaling_config=ScalingConfig(
             num_workers=config.workers, use_gpu=resources.num_gpus >= config.workers
         ),
         run_config=RunConfig(
-            name=name,
-            storage_path=group.layout.ray_train.url,
+            name="+".join(training.task.name.replace("/", "-") for training in group),
+            storage_path=layout.ray_train.url,
             failure_config=FailureConfig(max_failures=config.max_failures),
         ),
     )
@@ -178,20 +178,11 @@ def _fit(group: TrainingGroup, resources: Resources) -> None:
 
 def _train_worker(loop_config: dict[str, Any]) -> CslError | None:
     """Runs on every worker: the group's trainings, each from its newest checkpoint."""
-    group: TrainingGroup = loop_config["group"]
-    context = ray.train.get_context()
-    if not torch.cuda.is_available():
-        torch.set_num_threads(1)
-    seat = Seat(
-        rank=context.get_world_rank(),
-        world=context.get_world_size(),
-        device=get_device(),
-        wrap=prepare_model,
-    )
+    seat = _own_seat()
     try:
-        for task in group.tasks:
-            reader = FeatureReader(group.features, orders_of(task.annotations))
-            store = _store(group.layout, task)
+        for training in loop_config["group"]:
+            task, store = training.task, training.checkpoints
+            reader = FeatureReader(training.features, orders_of(task.annotations))
             start = _newest(store, task.config.epochs)
             for result in train_epochs(task, reader.read, seat=seat, start=start):
                 if seat.rank == 0:
@@ -200,6 +191,24 @@ def _train_worker(loop_config: dict[str, Any]) -> CslError | None:
     except CslError as error:
         return error
     return None
+
+
+def _own_seat() -> Seat:
+    """This worker's rank, its device, and how its model shares gradients with the others'."""
+    context = ray.train.get_context()
+    device = get_device() if torch.cuda.is_available() else torch.device("cpu")
+    if device.type == "cpu":
+        torch.set_num_threads(1)
+
+    def wrap(model: nn.Module) -> nn.Module:
+        return DistributedDataParallel(model) if context.get_world_size() > 1 else model
+
+    return Seat(
+        rank=context.get_world_rank(),
+        world=context.get_world_size(),
+        device=device,
+        wrap=wrap,
+    )
 
 
 def _newest(store: CheckpointStore, num_epochs: int) -> tuple[int, State, State] | None:
