@@ -39,7 +39,7 @@ def encoder_fingerprint(config: FeaturesConfig) -> str:
         case "random":
             weights = f"random-{config.seed}"
         case "imagenet":
-            weights = _torchvision().models.ResNet18_Weights.IMAGENET1K_V1.url.rsplit("/", 1)[-1]
+            weights = torchvision().models.ResNet18_Weights.IMAGENET1K_V1.url.rsplit("/", 1)[-1]
         case path:
             weights = hashlib.sha256(_read_weights(path)).hexdigest()
     parts = ["resnet18", weights, config.size, config.normalize, config.dtype]
@@ -101,7 +101,7 @@ def fit_frame(frame: Pixels, size: int) -> Pixels:
     """
     if frame.shape[:2] == (size, size):
         return frame
-    functional = _torchvision().transforms.functional
+    functional = torchvision().transforms.functional
     # torchvision's transform for 224 pixels resizes the short side to 256 first.
     picture = torch.from_numpy(frame).permute(2, 0, 1)
     picture = functional.resize(picture, [round(size * 256 / 224)], antialias=True)
@@ -112,7 +112,7 @@ def fit_frame(frame: Pixels, size: int) -> Pixels:
 
 def build_resnet(config: FeaturesConfig) -> nn.Module:
     """torchvision's network with the configured weights."""
-    models = _torchvision().models
+    models = torchvision().models
     match config.weights:
         case "random":
             with torch.random.fork_rng(devices=[]):
@@ -180,7 +180,7 @@ def _read_weights(path: str) -> bytes:
         ) from error
 
 
-def _torchvision() -> Any:
+def torchvision() -> Any:
     """torchvision, also where its compiled ops do not load.
 
     Its wheel links CUDA libraries. Beside a CPU build of torch they are missing, and the import

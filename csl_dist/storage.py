@@ -78,8 +78,12 @@ class Storage:
 
     def list_keys(self, prefix: str = "") -> Iterator[str]:
         """Every key below a prefix that is a whole path part, relative to this storage."""
+        return (key for key, _ in self.list_sizes(prefix))
+
+    def list_sizes(self, prefix: str = "") -> Iterator[tuple[str, int]]:
+        """Every key below a prefix, and its number of bytes."""
         pages = self._try("list", prefix, lambda: self._list(prefix))
-        return (entry["path"] for page in pages for entry in page)
+        return ((entry["path"], entry["size"]) for page in pages for entry in page)
 
     def exists(self, key: str) -> bool:
         try:

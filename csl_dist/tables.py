@@ -6,6 +6,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
+from csl_dist.catalog import CatalogEntry
 from csl_dist.check import SplitSummary
 from csl_dist.records import ErrorKind
 from csl_dist.status import StageStatus
@@ -54,6 +55,23 @@ def class_table(classes: Sequence[str], lines: Sequence[SplitSummary]) -> Table:
         table.add_column(line.split, justify="right")
     for i, name in enumerate(classes):
         table.add_row(name, *(f"{line.class_frames_C[i]:,}" for line in lines))
+    return table
+
+
+def feature_table(entries: Sequence[CatalogEntry]) -> Table:
+    """What a feature store holds; `repeated` frames could not be decoded."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("encoder", "video", "version"):
+        table.add_column(heading)
+    for heading in ("frames", "MiB", "repeated"):
+        table.add_column(heading, justify="right")
+    for entry in entries:
+        stored = entry.stored
+        facts = (f"{stored.num_frames:,}", str(len(stored.repeated) or "")) if stored else ("…", "")
+        size = f"{entry.num_bytes / 2**20:,.1f}"
+        table.add_row(entry.encoder, entry.video, entry.fingerprint, facts[0], size, facts[1])
+    total = sum(entry.num_bytes for entry in entries)
+    table.caption = f"{len(entries)} entries, {total / 2**20:,.1f} MiB; … is not finished"
     return table
 
 

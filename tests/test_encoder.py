@@ -14,8 +14,8 @@ from csl_dist.encoder import (
     fit_frame,
     output_width,
     split_network,
+    torchvision,
 )
-from csl_dist.encoder import _torchvision as torchvision
 from csl_dist.errors import ConfigError
 
 

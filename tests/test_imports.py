@@ -11,12 +11,13 @@ LAYERS = (
     ("errors", "records"),
     ("config", "storage", "layout", "ledger", "arrays"),
     ("timeline", "video", "frames", "feature_files", "corrupt", "datasets", "encoder", "models"),
-    ("features", "checkpoints", "trajectories", "scores", "batches"),
+    ("features", "catalog", "checkpoints", "trajectories", "scores", "batches"),
     ("extract", "train", "score", "reduce", "flag", "evaluate", "check", "init"),
     ("run",),
     ("findings", "status"),
     ("report", "tables"),
     ("remote",),
+    ("bench",),
     ("cli",),
 )
 """From the bottom; a module imports from its own layer or below."""

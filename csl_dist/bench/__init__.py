@@ -1,0 +1,1 @@
+"""Benchmarks: each compares the product with something simple, in one run."""

@@ -1,0 +1,34 @@
+"""Benchmarks: `csl bench extract` and its like."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from csl_dist.cli.app import app, console
+
+bench = typer.Typer(no_args_is_help=True, help="Measure the product beside something simple.")
+app.add_typer(bench, name="bench")
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Repeats = Annotated[int, typer.Option(min=1, help="Measurements; the median counts.")]
+
+
+@bench.command()
+def extract(
+    minutes: Annotated[float, typer.Option(min=0.1, help="Length of the video.")] = 60.0,
+    repeats: Repeats = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Extraction beside the bare network and a plain loop."""
+    from csl_dist.bench.extract import bench_extract
+
+    _print(bench_extract(minutes, repeats), as_json)
+
+
+def _print(figures: dict[str, float], as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(figures))
+        return
+    for name, value in figures.items():
+        console.print(f"{name:<20}{value:>10}", highlight=False)
