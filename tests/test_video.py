@@ -122,3 +122,21 @@ def test_broken_bytes_in_the_middle_are_an_error_with_the_time(clip: Path) -> No
     video = VideoFile(str(clip))
     with pytest.raises(DataError, match=r"the frame at \d+\.\d\d s can't be decoded"):
         list(whole_frames(video.decode(video.times())))
+
+
+def test_frames_after_broken_bytes_are_the_right_ones(clip: Path) -> None:
+    """What can't be decoded comes as an error in its place; what follows is not moved."""
+    intact = list(VideoFile(str(clip)).decode(VideoFile(str(clip)).times()))
+    data = bytearray(clip.read_bytes())
+    middle = len(data) // 2
+    data[middle : middle + 400] = bytes(400)
+    clip.write_bytes(bytes(data))
+    video = VideoFile(str(clip))
+    frames = list(video.decode(video.times()))
+    assert len(frames) == 250
+    bad = [n for n, frame in enumerate(frames) if isinstance(frame, DataError)]
+    assert bad
+    assert len(bad) < 60, "decoding goes on at the next key frame"
+    after = max(bad) // 30 * 30 + 30
+    for n in [*range(min(bad)), *range(after, 250)]:
+        assert np.array_equal(frames[n], intact[n])

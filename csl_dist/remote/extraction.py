@@ -15,7 +15,7 @@ import torch
 
 from csl_dist.config import FeaturesConfig
 from csl_dist.encoder import Encoder, fit_frame
-from csl_dist.errors import CslError, DataError
+from csl_dist.errors import DataError
 from csl_dist.extract import SourceVideo, frames_of_span
 from csl_dist.features import FeatureStore, StoredVideo
 from csl_dist.records import Span, consecutive_spans
@@ -111,6 +111,7 @@ def _written(
         return
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
+    context.raise_original_map_exception = True
     context.issue_detectors_config.detectors = []
     # Each row is one chunk; blocks of one row let decoding and encoding overlap.
     chunks = ray.data.from_items(rows, override_num_blocks=len(rows))
@@ -134,9 +135,10 @@ def _written(
         yield from written.iter_rows()
     except Exception as error:
         cause = user_error(error)
-        if isinstance(cause, CslError):
-            raise cause from None
-        raise
+        if cause is None:
+            raise
+        # Ray Data adds advice of its own to the sentence.
+        raise type(cause)(str(cause).splitlines()[0]) from None
 
 
 def _decode(row: dict[str, Any], shared: Any) -> dict[str, Any]:
