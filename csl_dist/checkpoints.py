@@ -7,6 +7,7 @@ checkpoint also holds the optimiser's state, from which training goes on.
 
 import dataclasses
 import hashlib
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,8 @@ from csl_dist.models import ModelSpec
 from csl_dist.storage import Storage
 
 State = dict[str, Tensor]
+
+METRICS = "metrics.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,19 +59,38 @@ class CheckpointStore:
     def __repr__(self) -> str:
         return f"CheckpointStore({self._storage.url!r})"
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CheckpointStore) and self._storage == other._storage
+
+    def __hash__(self) -> int:
+        return hash(self._storage)
+
     def save(self, info: CheckpointInfo, weights: State, resume_state: State) -> CheckpointInfo:
         """Publishes a checkpoint, then drops the optimiser state of the one before."""
         data = safetensors.torch.save(weights)
         info = dataclasses.replace(info, content_hash=hashlib.sha256(data).hexdigest())
         self._storage.put(f"{info.name}/model.safetensors", data)
         self._storage.put(f"{info.name}/resume.safetensors", safetensors.torch.save(resume_state))
+        self._put_metrics(info)
         self._storage.put_json(f"{info.name}/meta.json", dataclasses.asdict(info))
         self._storage.delete(f"{epoch_name(info.epoch - 1)}/resume.safetensors")
         return info
 
-    def infos(self, num_epochs: int) -> list[CheckpointInfo]:
-        """The published checkpoints up to an epoch, in order."""
-        epochs = [epoch for epoch in self.published_epochs() if epoch <= num_epochs]
+    def _put_metrics(self, info: CheckpointInfo) -> None:
+        """Adds an epoch's line to `metrics.jsonl`; lines of epochs that are done again go."""
+        kept = [line for line in self.metrics() if line["epoch"] < info.epoch]
+        lines = [json.dumps(line) for line in [*kept, {"epoch": info.epoch, **info.metrics}]]
+        self._storage.put(METRICS, ("\n".join(lines) + "\n").encode())
+
+    def metrics(self) -> list[dict[str, float]]:
+        """What was measured in every epoch, in order."""
+        if not self._storage.exists(METRICS):
+            return []
+        return [json.loads(line) for line in self._storage.read(METRICS).splitlines()]
+
+    def infos(self, num_epochs: int | None = None) -> list[CheckpointInfo]:
+        """The published checkpoints, up to an epoch, in order."""
+        epochs = [e for e in self.published_epochs() if num_epochs is None or e <= num_epochs]
         return [self._read_info(f"{epoch_name(epoch)}/meta.json") for epoch in epochs]
 
     def published_epochs(self) -> list[int]:

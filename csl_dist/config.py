@@ -167,6 +167,8 @@ class ScorerConfig:
     torch.nn.Module; None takes the scorer's own name."""
     arguments: dict[str, Any] = dataclasses.field(default_factory=dict)
     """Keyword arguments of the model, `preset: vit_b` among them."""
+    train: bool = True
+    """False: its checkpoints come from elsewhere, by `csl checkpoints import`."""
     max_frames: Count = 8192
     """Longer videos run in overlapping windows of so many frames."""
 
@@ -195,6 +197,8 @@ class TrainConfig:
     """Seed of weights, batch order and dropout."""
     workers: Count = 1
     """Data-parallel workers of one training."""
+    trackers: tuple[Literal["tensorboard", "mlflow"], ...] = ()
+    """Where metrics go beside metrics.jsonl: event files in the run root, or an MLflow server."""
     max_failures: Annotated[int, Field(ge=0)] = 3
     """How often a training restarts from its last checkpoint after losing a worker."""
 

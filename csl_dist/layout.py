@@ -14,7 +14,7 @@ class RunLayout:
     TRAINING = "training.json"
     """In a fold: which of its trainings was asked for last."""
     REPORT = "report.html"
-    RESERVED = ("features.zarr", "scores.zarr", "ray", "records")
+    RESERVED = ("features.zarr", "scores.zarr", "ray", "records", "tensorboard")
     """Folders of the root that a scorer can't be named after."""
 
     def __init__(self, root: Storage):
@@ -35,6 +35,11 @@ class RunLayout:
     def ray_train(self) -> Storage:
         """Ray Train's own bookkeeping; nothing here reads it."""
         return self.root.child("ray")
+
+    @property
+    def tensorboard(self) -> Storage:
+        """Event files, where the config asks for them."""
+        return self.root.child("tensorboard")
 
     def scorer(self, name: str) -> Storage:
         """Rows and trajectories of one scorer."""

@@ -111,7 +111,8 @@ class Run:
     def checkpoints(self, scorer: str, fold: int) -> list[CheckpointInfo]:
         """The checkpoints that an audit uses: those of the training that was asked for last."""
         store = current_checkpoints(self.layout, scorer, fold)
-        infos = store.infos(self.train_config(scorer).epochs)
+        is_trained = scorer == CNN or self.config.scorers[scorer].train
+        infos = store.infos(self.train_config(scorer).epochs if is_trained else None)
         encoder = self.features_of(scorer, fold).encoder
         require_fit(infos, scorer, encoder=encoder, classes=self.dataset.classes)
         return infos

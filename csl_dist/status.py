@@ -47,7 +47,8 @@ def run_status(root: str) -> list[StageStatus]:
 
 def _trained_epochs(config: RunConfig) -> dict[str, int]:
     """Epochs of every training, that of an adapted encoder first."""
-    epochs = dict.fromkeys(config.scorers, config.train.epochs)
+    trained = [name for name, scorer in config.scorers.items() if scorer.train]
+    epochs = dict.fromkeys(trained, config.train.epochs)
     adapt = config.features.adapt
     if adapt is None:
         return epochs

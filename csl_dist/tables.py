@@ -10,6 +10,7 @@ from csl_dist.catalog import CatalogEntry
 from csl_dist.check import SplitSummary
 from csl_dist.records import ErrorKind
 from csl_dist.status import StageStatus
+from csl_dist.trainings import StoredTraining
 
 
 def metrics_table(metrics: dict[str, Any]) -> Table:
@@ -72,6 +73,29 @@ def feature_table(entries: Sequence[CatalogEntry]) -> Table:
         table.add_row(entry.encoder, entry.video, entry.fingerprint, facts[0], size, facts[1])
     total = sum(entry.num_bytes for entry in entries)
     table.caption = f"{len(entries)} entries, {total / 2**20:,.1f} MiB; … is not finished"
+    return table
+
+
+def training_table(trainings: Sequence[StoredTraining]) -> Table:
+    """Trainings under a run root; those that an audit uses are marked."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("scorer", "fold", "training", "used"):
+        table.add_column(heading)
+    for heading in ("epochs", "last", "trained on", "loss"):
+        table.add_column(heading, justify="right")
+    for training in trainings:
+        last = training.infos[-1] if training.infos else None
+        loss = last.metrics.get("train_loss") if last else None
+        table.add_row(
+            training.scorer,
+            str(training.fold),
+            training.training,
+            "yes" if training.is_current else "",
+            str(len(training.infos)),
+            str(last.epoch) if last else "",
+            f"{len(last.train_ids)} videos" if last else "",
+            f"{loss:.4f}" if loss is not None else "",
+        )
     return table
 
 

@@ -9,12 +9,12 @@ PACKAGE = Path(__file__).parents[1] / "csl_dist"
 
 LAYERS = (
     ("errors", "records"),
-    ("config", "storage", "layout", "ledger", "arrays"),
+    ("config", "storage", "layout", "ledger", "arrays", "trackers"),
     ("timeline", "video", "frames", "feature_files", "corrupt", "datasets", "encoder", "models"),
-    ("features", "catalog", "checkpoints", "trajectories", "scores", "batches"),
+    ("features", "catalog", "checkpoints", "foreign", "trajectories", "scores", "batches"),
     ("extract", "train", "score", "reduce", "flag", "evaluate", "check", "init"),
     ("run",),
-    ("findings", "status"),
+    ("findings", "status", "trainings"),
     ("report", "tables"),
     ("remote",),
     ("bench",),

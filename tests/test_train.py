@@ -1,4 +1,6 @@
+import json
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,8 +18,10 @@ from csl_dist.train import (
     class_weights,
     epoch_batches,
     feature_moments,
+    learning_rate,
     train_epochs,
     training_fingerprint,
+    weighted_loss,
 )
 
 NUM_CLASSES, NUM_FEATURES = 3, 8
@@ -160,6 +164,8 @@ def test_fingerprint_follows_what_decides_the_weights(task: TrainingTask) -> Non
 
     more_epochs = replace(task.config, epochs=9, max_failures=0)
     assert made(config=more_epochs) == made()
+    falling = replace(task.config, schedule="cosine")
+    assert made(config=falling) != made(config=replace(falling, epochs=9)), "it ends elsewhere"
     relabelled = replace(annotation(9, LENGTHS[0]), video="v0")
     others = [
         made(config=replace(task.config, seed=1)),
@@ -185,6 +191,72 @@ def test_checkpoint_reads_back_and_only_the_newest_can_resume(
         "epoch-0003/resume.safetensors"
     ]
     assert saved[0].train_ids == ("v0", "v1", "v2", "v3")
+
+
+def test_metrics_of_every_epoch_lie_beside_the_checkpoints(
+    task: TrainingTask, storage: Storage
+) -> None:
+    store = CheckpointStore(storage)
+    results = list(train_epochs(task, read_features))
+    for r in [*results, results[1]]:  # the second epoch is done again, after a failure
+        store.save(r.info, r.weights, r.resume_state)
+    lines = [json.loads(line) for line in storage.read("metrics.jsonl").splitlines()]
+    assert [line["epoch"] for line in lines] == [1, 2]
+    assert lines == store.metrics()
+    assert lines[0]["train_loss"] == results[0].info.metrics["train_loss"]
+    assert lines[0]["learning_rate"] == task.config.learning_rate
+
+
+def test_windows_of_long_videos_are_trained_on_with_their_own_labels(task: TrainingTask) -> None:
+    """In windows of four frames, a framewise model sees each frame once: the mean loss agrees."""
+    framewise = replace(task.model, name="framewise", arguments={})
+    config = replace(task.config, epochs=1, learning_rate=1e-30, batch_frames=10**6)
+    losses = []
+    no_dropout = pytest.MonkeyPatch()
+    no_dropout.setattr(torch.nn.Dropout, "forward", lambda self, x: x)
+    for max_frames in (None, 4):
+        model = replace(framewise, max_frames=max_frames)
+        with no_dropout.context():
+            [result] = train_epochs(replace(task, model=model, config=config), read_features)
+        losses.append(result.info.metrics["train_loss"])
+    no_dropout.undo()
+    assert losses[0] == pytest.approx(losses[1], abs=1e-5)
+    windows = [w for b in epoch_batches(replace(task, model=model), 1) for w in b]
+    assert sum(len(w.span) for w in windows) == sum(LENGTHS)
+    assert len(windows) > len(LENGTHS)
+
+
+def test_loss_equals_a_naive_sum_and_averages_stages() -> None:
+    rng = np.random.default_rng(0)
+    logits = torch.from_numpy(rng.normal(size=(2, 3, 4, NUM_CLASSES)))
+    targets = torch.from_numpy(rng.integers(-1, NUM_CLASSES, size=(3, 4)))
+    weights = torch.tensor([0.5, 1.0, 3.0], dtype=torch.float64)
+    naive = []
+    for stage in logits:
+        total = weight = 0.0
+        for b in range(3):
+            for t in range(4):
+                if targets[b, t] >= 0:
+                    p = torch.softmax(stage[b, t], dim=0)[targets[b, t]]
+                    total -= float(weights[targets[b, t]] * torch.log(p))
+                    weight += float(weights[targets[b, t]])
+        naive.append(total / weight)
+    assert float(weighted_loss(logits, targets, weights)) == pytest.approx(np.mean(naive))
+    assert float(weighted_loss(logits[0], targets, weights)) == pytest.approx(naive[0])
+
+
+def test_learning_rate_rises_then_follows_its_schedule() -> None:
+    constant = TrainConfig(epochs=10, learning_rate=1.0)
+    assert [learning_rate(constant, e) for e in (0, 5, 9.9)] == [1.0, 1.0, 1.0]
+    config = TrainConfig(epochs=10, learning_rate=1.0, schedule="cosine", warmup_epochs=2)
+    rates = [learning_rate(config, e) for e in np.linspace(0, 10, 41)]
+    assert 0 < rates[0] < 0.01
+    assert rates[4] == pytest.approx(0.5)
+    assert rates[8] == pytest.approx(1.0)
+    assert rates[24] == pytest.approx(0.5), "half-way down"
+    assert rates[40] == pytest.approx(0.0)
+    assert all(a < b for a, b in pairwise(rates[:9]))
+    assert all(a > b for a, b in pairwise(rates[8:]))
 
 
 def test_checkpoint_without_description_does_not_count(storage: Storage) -> None:

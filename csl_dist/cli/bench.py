@@ -26,6 +26,14 @@ def extract(
     _print(bench_extract(minutes, repeats), as_json)
 
 
+@bench.command()
+def train(repeats: Repeats = 3, as_json: AsJson = False) -> None:
+    """A training worker beside a plain loop."""
+    from csl_dist.bench.train import bench_train
+
+    _print(bench_train(repeats), as_json)
+
+
 def _print(figures: dict[str, float], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(figures))

@@ -27,6 +27,7 @@ from csl_dist.remote.progress import Bar, progress_bar
 from csl_dist.remote.session import Resources, connect, user_error
 from csl_dist.remote.stage import Stage
 from csl_dist.run import CNN, Run, orders_of, require_features, seen_features
+from csl_dist.trackers import open_trackers, require_trackers
 from csl_dist.train import Seat, TrainingTask, train_epochs, training_fingerprint
 
 POLL_SECONDS = 0.5
@@ -44,8 +45,9 @@ class Training:
 def train(stage: Stage) -> None:
     """Trains every scorer that does not have all its epochs."""
     run = stage.run
+    require_trackers(run.config.train.trackers, run.layout.tensorboard.url)
     _refuse_bad_labels(run)
-    scorers = [scorer for scorer in run.config.scorers if scorer != CNN]
+    scorers = [name for name, own in run.config.scorers.items() if name != CNN and own.train]
     trainings = [training_of(run, name, fold) for name in scorers for fold in run.dataset.folds]
     fit_trainings(stage, trainings, title="train: epochs")
 
@@ -154,7 +156,7 @@ def _fit(group: tuple[Training, ...], layout: RunLayout, resources: Resources) -
     config = group[0].task.config
     trainer = TorchTrainer(
         _train_worker,
-        train_loop_config={"group": group},
+        train_loop_config={"group": group, "tensorboard": layout.tensorboard.url},
         # Ray Train would take NCCL wherever it is given GPUs, also those without CUDA.
         torch_config=TorchConfig(backend="nccl" if resources.has_cuda else "gloo"),
         scaling_config=ScalingConfig(
@@ -184,10 +186,13 @@ def _train_worker(loop_config: dict[str, Any]) -> CslError | None:
             task, store = training.task, training.checkpoints
             reader = FeatureReader(training.features, orders_of(task.annotations))
             start = _newest(store, task.config.epochs)
-            for result in train_epochs(task, reader.read, seat=seat, start=start):
-                if seat.rank == 0:
-                    store.save(result.info, result.weights, result.resume_state)
-                ray.train.report({"epoch": result.info.epoch, **result.info.metrics})
+            names = task.config.trackers if seat.rank == 0 else ()
+            with open_trackers(names, task.name, loop_config["tensorboard"]) as track:
+                for result in train_epochs(task, reader.read, seat=seat, start=start):
+                    if seat.rank == 0:
+                        store.save(result.info, result.weights, result.resume_state)
+                    track(result.info.epoch, result.info.metrics)
+                    ray.train.report({"epoch": result.info.epoch, **result.info.metrics})
     except CslError as error:
         return error
     return None
