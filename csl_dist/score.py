@@ -4,7 +4,8 @@ Groups and batches follow from the videos' lengths alone, never from the number 
 any cluster produces the same bytes.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,11 +14,14 @@ import torch
 
 from csl_dist.batches import ReadFeatures, padded_batch, plan_batches, windows_of
 from csl_dist.checkpoints import CheckpointInfo
-from csl_dist.errors import CheckpointError, LeakageError
+from csl_dist.errors import CheckpointError, CslError, LeakageError
 from csl_dist.ledger import Unit
 from csl_dist.models import ModelSpec, Scorer
 from csl_dist.records import Annotation, fingerprint
 from csl_dist.trajectories import Group
+
+LENGTH_RATIO = 1.2
+"""Lengths of videos in one group differ by at most about this factor, which bounds padding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,15 +45,13 @@ class ScoreUnit:
 def plan_groups(
     annotations: Sequence[Annotation], features: dict[str, str], *, fold: int, group_frames: int
 ) -> list[Group]:
-    """Videos of like length together, up to `group_frames` frames a group."""
-    ordered = sorted(annotations, key=lambda a: (a.num_frames, a.video))
-    groups: list[list[Annotation]] = []
-    for annotation in ordered:
-        taken = sum(a.num_frames for a in groups[-1]) if groups else group_frames
-        if taken + annotation.num_frames <= group_frames:
-            groups[-1].append(annotation)
-        else:
-            groups.append([annotation])
+    """Videos of like length together, up to `group_frames` frames a group.
+
+    A video that is added or changed moves others only within its own class of lengths.
+    """
+    classes: dict[int, list[Annotation]] = {}
+    for annotation in sorted(annotations, key=lambda a: a.video):
+        classes.setdefault(length_class(annotation.num_frames), []).append(annotation)
     return [
         Group(
             fold=fold,
@@ -57,8 +59,25 @@ def plan_groups(
             lengths=tuple(a.num_frames for a in group),
             fingerprint=fingerprint([(a.video, a.num_frames, features[a.video]) for a in group]),
         )
-        for group in groups
+        for _, members in sorted(classes.items())
+        for group in _filled(members, group_frames)
     ]
+
+
+def length_class(num_frames: int) -> int:
+    """Equal for lengths that differ by at most about a fifth."""
+    return round(math.log(num_frames) / math.log(LENGTH_RATIO))
+
+
+def _filled(members: list[Annotation], group_frames: int) -> Iterator[list[Annotation]]:
+    """Cuts members into groups of at most so many frames, unless one alone has more."""
+    group: list[Annotation] = []
+    for annotation in members:
+        if group and sum(a.num_frames for a in group) + annotation.num_frames > group_frames:
+            yield sorted(group, key=lambda a: (a.num_frames, a.video))
+            group = []
+        group.append(annotation)
+    yield sorted(group, key=lambda a: (a.num_frames, a.video))
 
 
 def refuse_leakage(
@@ -104,6 +123,30 @@ def group_log_probabilities(
             logits_NC[frames] += logits_TC[: len(window.span)]
             num_seen_N[frames] += 1
     return (logits_NC / num_seen_N).log_softmax(dim=-1).numpy()
+
+
+def within_memory(
+    compute: Callable[[int], npt.NDArray[np.float32]], batch_frames: int
+) -> npt.NDArray[np.float32]:
+    """The result of `compute(batch_frames)`, with half as many while memory does not suffice."""
+    while True:
+        try:
+            return compute(batch_frames)
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            if batch_frames == 1:
+                raise CslError(
+                    "memory does not suffice for a single window of a video; lower the scorer's "
+                    "max_frames, or use workers with more memory"
+                ) from error
+            batch_frames //= 2
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """torch tells of a GPU by a class of its own, of a CPU by a RuntimeError like any other."""
+    kinds = (MemoryError, torch.OutOfMemoryError)
+    return isinstance(error, kinds) or "can't allocate memory" in str(error)
 
 
 def require_finite(logp_NC: npt.NDArray[np.float32], checkpoint: CheckpointInfo) -> None:

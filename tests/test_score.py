@@ -6,7 +6,7 @@ import torch
 
 from csl_dist.batches import padded_batch, windows_of
 from csl_dist.checkpoints import CheckpointInfo
-from csl_dist.errors import CheckpointError, LeakageError
+from csl_dist.errors import CheckpointError, CslError, LeakageError
 from csl_dist.models import ModelSpec, build_scorer
 from csl_dist.records import Annotation, Span, Window
 from csl_dist.score import (
@@ -15,7 +15,9 @@ from csl_dist.score import (
     plan_groups,
     refuse_leakage,
     require_finite,
+    within_memory,
 )
+from csl_dist.trajectories import Group
 
 SPEC = ModelSpec(name="transformer", arguments={"preset": "tiny"}, num_features=8, num_classes=4)
 CPU = torch.device("cpu")
@@ -33,6 +35,17 @@ def annotations() -> list[Annotation]:
         Annotation(video=v, labels_T=np.zeros(n, dtype=int), times_T=np.arange(n))
         for v, n in LENGTHS.items()
     ]
+
+
+def one_group(features: dict[str, str]) -> Group:
+    """All videos together, as they would be if their lengths were alike."""
+    groups = plan_groups(annotations(), features, fold=0, group_frames=99)
+    return Group(
+        fold=0,
+        videos=tuple(v for g in groups for v in g.videos),
+        lengths=tuple(n for g in groups for n in g.lengths),
+        fingerprint="+".join(g.fingerprint for g in groups),
+    )
 
 
 def checkpoint(**changes: object) -> CheckpointInfo:
@@ -53,9 +66,27 @@ def checkpoint(**changes: object) -> CheckpointInfo:
 
 
 def test_groups_hold_like_lengths_up_to_the_limit() -> None:
-    groups = plan_groups(annotations(), dict.fromkeys(LENGTHS, "f"), fold=0, group_frames=20)
-    assert [g.videos for g in groups] == [("b", "d"), ("a",), ("c",)]
-    assert groups[0].lengths == (5, 7)
+    lengths = {"a": 100, "b": 103, "c": 98, "d": 1000, "e": 1010, "f": 10, "g": 101}
+    videos = [
+        Annotation(video=v, labels_T=np.zeros(n, dtype=int), times_T=np.arange(n))
+        for v, n in lengths.items()
+    ]
+    groups = plan_groups(videos, dict.fromkeys(lengths, "f"), fold=0, group_frames=310)
+    assert [g.videos for g in groups] == [("f",), ("c", "a", "b"), ("g",), ("d",), ("e",)]
+    assert groups[1].lengths == (98, 100, 103)
+
+
+def test_video_that_is_added_moves_only_videos_of_like_length() -> None:
+    lengths = {"a": 100, "b": 103, "c": 400, "d": 410, "e": 30}
+    videos = [
+        Annotation(video=v, labels_T=np.zeros(n, dtype=int), times_T=np.arange(n))
+        for v, n in lengths.items()
+    ]
+    new = Annotation(video="0", labels_T=np.zeros(102, dtype=int), times_T=np.arange(102))
+    features = dict.fromkeys([*lengths, "0"], "f")
+    before = plan_groups(videos, features, fold=0, group_frames=1000)
+    after = plan_groups([*videos, new], features, fold=0, group_frames=1000)
+    assert {g.videos for g in before} & {g.videos for g in after} == {("e",), ("c", "d")}
 
 
 def test_groups_do_not_depend_on_the_order_of_videos() -> None:
@@ -67,8 +98,7 @@ def test_groups_do_not_depend_on_the_order_of_videos() -> None:
 
 def test_unit_changes_with_checkpoint_and_features() -> None:
     features = dict.fromkeys(LENGTHS, "f")
-    [group] = plan_groups(annotations(), features, fold=0, group_frames=99)
-    [other] = plan_groups(annotations(), features | {"a": "new"}, fold=0, group_frames=99)
+    group, other = one_group(features), one_group(features | {"a": "new"})
     units = [
         ScoreUnit(checkpoint=checkpoint(), group=group, dtype="float16"),
         ScoreUnit(checkpoint=checkpoint(content_hash="i"), group=group, dtype="float16"),
@@ -81,7 +111,7 @@ def test_unit_changes_with_checkpoint_and_features() -> None:
 def test_log_probabilities_equal_a_naive_loop() -> None:
     torch.manual_seed(0)
     scorer = build_scorer(SPEC).eval()
-    [group] = plan_groups(annotations(), dict.fromkeys(LENGTHS, "f"), fold=0, group_frames=99)
+    group = one_group(dict.fromkeys(LENGTHS, "f"))
     got = group_log_probabilities(
         scorer, group, read_features, model=SPEC, batch_frames=36, device=CPU
     )
@@ -101,7 +131,7 @@ def test_long_videos_run_in_windows_whose_logits_are_averaged(name: str) -> None
     spec = replace(SPEC, name=name, arguments=arguments, max_frames=8)
     torch.manual_seed(0)
     scorer = build_scorer(spec).eval()
-    [group] = plan_groups(annotations(), dict.fromkeys(LENGTHS, "f"), fold=0, group_frames=99)
+    group = one_group(dict.fromkeys(LENGTHS, "f"))
     got = group_log_probabilities(
         scorer, group, read_features, model=spec, batch_frames=20, device=CPU
     )
@@ -121,7 +151,7 @@ def test_windowed_framewise_model_gives_what_it_gives_of_whole_videos() -> None:
     whole = replace(SPEC, name="framewise", arguments={})
     torch.manual_seed(0)
     scorer = build_scorer(whole).eval()
-    [group] = plan_groups(annotations(), dict.fromkeys(LENGTHS, "f"), fold=0, group_frames=99)
+    group = one_group(dict.fromkeys(LENGTHS, "f"))
     outputs = [
         group_log_probabilities(
             scorer, group, read_features, model=spec, batch_frames=20, device=CPU
@@ -137,6 +167,34 @@ def test_audit_of_trained_videos_is_refused_with_the_list() -> None:
     with pytest.raises(LeakageError, match="1 of the videos .*: y;"):
         refuse_leakage(checkpoint(), ["x", "y"], ["x"])
     refuse_leakage(checkpoint(), ["a", "b"], [])
+
+
+def test_batch_is_halved_until_memory_suffices() -> None:
+    tried = []
+
+    def compute(batch_frames: int) -> np.ndarray:
+        tried.append(batch_frames)
+        if batch_frames > 30:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        if batch_frames > 20:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to …")
+        return np.zeros(1, dtype=np.float32)
+
+    within_memory(compute, 100)
+    assert tried == [100, 50, 25, 12]
+
+
+def test_memory_that_never_suffices_and_other_errors_are_told() -> None:
+    def too_large(batch_frames: int) -> np.ndarray:
+        raise MemoryError
+
+    def broken(batch_frames: int) -> np.ndarray:
+        raise RuntimeError("shapes do not fit")
+
+    with pytest.raises(CslError, match="memory does not suffice for a single window"):
+        within_memory(too_large, 8)
+    with pytest.raises(RuntimeError, match="shapes do not fit"):
+        within_memory(broken, 8)
 
 
 def test_checkpoint_that_gives_nan_is_named() -> None:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import ray
 import torch
 
@@ -13,7 +15,7 @@ from csl_dist.errors import ConfigError
 from csl_dist.features import FeatureReader, FeatureSource
 from csl_dist.layout import RunLayout
 from csl_dist.ledger import Unit
-from csl_dist.models import build_scorer
+from csl_dist.models import Scorer, build_scorer
 from csl_dist.records import Annotation, IntArray, Split
 from csl_dist.remote.pool import run_on_actors
 from csl_dist.remote.progress import progress_bar
@@ -26,6 +28,7 @@ from csl_dist.score import (
     plan_groups,
     refuse_leakage,
     require_finite,
+    within_memory,
 )
 from csl_dist.trajectories import Group, TrajectoryStore
 
@@ -219,16 +222,24 @@ class ScoreActor:
         scorer.load_state_dict(checkpoints.load(checkpoint))
         scorer.eval().to(self._device)
         for unit in task.units:
-            logp_NC = group_log_probabilities(
+            logp_NC = self._log_probabilities(scorer, unit, reader, task.batch_frames)
+            require_finite(logp_NC, checkpoint)
+            trajectories.write_row(unit.group, checkpoint.epoch, unit.unit, logp_NC)
+
+    def _log_probabilities(
+        self, scorer: Scorer, unit: ScoreUnit, reader: FeatureReader, batch_frames: int
+    ) -> npt.NDArray[np.float32]:
+        return within_memory(
+            lambda frames: group_log_probabilities(
                 scorer,
                 unit.group,
                 reader.read,
-                model=checkpoint.model,
-                batch_frames=task.batch_frames,
+                model=unit.checkpoint.model,
+                batch_frames=frames,
                 device=self._device,
-            )
-            require_finite(logp_NC, checkpoint)
-            trajectories.write_row(unit.group, checkpoint.epoch, unit.unit, logp_NC)
+            ),
+            batch_frames,
+        )
 
     def _reader_of(self, source: FeatureSource) -> FeatureReader:
         """The reader of a source; that of the last source is kept, with what it holds."""
