@@ -9,7 +9,6 @@ import pytest
 from PIL import Image
 
 from csl_dist.config import DatasetConfig, SplitLists, load_config
-from csl_dist.corrupt import chosen_kinds
 from csl_dist.datasets import open_dataset, read_dataset
 from csl_dist.datasets.cholec80 import PHASES, read_phases
 from csl_dist.datasets.mstcn import read_bundle, read_mapping
@@ -449,18 +448,3 @@ def test_config_opens_a_folder_of_its_layout(
     dataset = open_dataset(config.dataset)
     assert dataset.in_split(Split.TRAIN)
     assert dataset.in_split(Split.AUDIT)
-
-
-def test_cholec80_config_has_the_papers_values(tmp_path: Path) -> None:
-    write_cholec80(tmp_path, 80)
-    config = load_config(CONFIGS / "cholec80.yaml", [f"dataset.path={tmp_path}"])
-    assert (config.dataset.fps, config.features.size, config.features.weights) == (
-        15,
-        224,
-        "imagenet",
-    )
-    assert (config.train.epochs, config.train.learning_rate) == (200, 1e-4)
-    assert config.scorers["transformer"].arguments == {"preset": "vit_b"}
-    audit = [video.id for video in open_dataset(config.dataset).in_split(Split.AUDIT)]
-    kinds = list(chosen_kinds(audit, config.corrupt.audit, seed=config.corrupt.seed).values())
-    assert (kinds.count(ErrorKind.MISLABEL), kinds.count(ErrorKind.DISORDER)) == (10, 10)

@@ -1,0 +1,121 @@
+"""The configs that carry the paper's protocol, on folders of the right shape with tiny videos."""
+
+import json
+import shutil
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+
+from csl_dist.check import all_problems, look_at_videos
+from csl_dist.config import RunConfig, load_config
+from csl_dist.corrupt import chosen_kinds
+from csl_dist.datasets import open_dataset
+from csl_dist.datasets.cholec80 import PHASES
+from csl_dist.records import ErrorKind, Media, Split
+from csl_dist.run import open_run
+from csl_dist.train import learning_rate
+
+CONFIGS = Path(__file__).parents[1] / "configs"
+SECONDS, FPS = 14, 25
+
+
+def write_video(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=FPS, options={"preset": "ultrafast"})
+        stream.width = stream.height = 32
+        stream.pix_fmt = "yuv420p"
+        for n in range(SECONDS * FPS):
+            pixels = np.full((32, 32, 3), n % 256, dtype=np.uint8)
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
+        container.mux(stream.encode())
+
+
+@pytest.fixture(scope="module")
+def cholec80(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("cholec80")
+    write_video(root / "clip.mp4")
+    rows = [f"{i}\t{PHASES[i // FPS * 7 // SECONDS]}" for i in range(SECONDS * FPS)]
+    for folder in ("phase_annotations", "videos"):
+        (root / folder).mkdir()
+    for n in range(1, 81):
+        (root / f"phase_annotations/video{n:02d}-phase.txt").write_text(
+            "\n".join(["Frame\tPhase", *rows, ""])
+        )
+        shutil.copy(root / "clip.mp4", root / f"videos/video{n:02d}.mp4")
+    return root
+
+
+@pytest.fixture(scope="module")
+def egoper(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("egoper")
+    videos = [f"coffee_u{n}_a1" for n in range(1, 6)]
+    segments = [
+        {
+            "video_id": video,
+            "labels": {
+                "time_stamp": [[0.0, 6.0], [6.0, float(SECONDS)]],
+                "action": [1, 2],
+                "action_type": [0, 2 if video == videos[-1] else 0],
+                "error_description": ["", ""],
+            },
+        }
+        for video in videos
+    ]
+    task = {
+        "segments": segments,
+        "action2idx": {"background": 0, "pour water": 1, "stir": 2},
+        "actiontype2idx": {"Normal": 0, "Error_Slip": 2},
+    }
+    (root / "annotation.json").write_text(json.dumps({"coffee": task}))
+    splits = {"training": videos[:3], "validation": videos[3:4], "test": videos[4:]}
+    for name, ids in splits.items():
+        path = root / f"coffee/{name}.txt"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("\n".join(ids) + "\n")
+    for video in videos:
+        write_video(root / f"coffee/trim_videos/{video}.mp4")
+    return root
+
+
+def problems(config: RunConfig) -> list[str]:
+    dataset = open_dataset(config.dataset)
+    return all_problems(dataset, list(look_at_videos(dataset, config.dataset)), config)
+
+
+def test_cholec80_follows_the_papers_protocol(cholec80: Path, tmp_path: Path) -> None:
+    # Spans of 10 to 100 seconds do not fit a video of 14.
+    options = [f"dataset.path={cholec80}", f"root={tmp_path}", "corrupt.lengths=[15, 45]"]
+    config = load_config(CONFIGS / "cholec80.yaml", options)
+    assert problems(config) == []
+    run = open_run(config)
+    assert {video.media for video in run.dataset.videos} == {Media.VIDEO}
+    counts = [len(run.dataset.in_split(split)) for split in Split]
+    assert counts == [50, 10, 20]
+    assert (config.dataset.fps, config.features.size) == (15, 224)
+    audit = run.dataset.audited_ids()
+    kinds = list(chosen_kinds(audit, config.corrupt.audit, seed=config.corrupt.seed).values())
+    assert (kinds.count(ErrorKind.MISLABEL), kinds.count(ErrorKind.DISORDER)) == (10, 10)
+
+
+def test_egoper_follows_the_papers_protocol(egoper: Path, tmp_path: Path) -> None:
+    options = [f"dataset.path={egoper}", f"root={tmp_path}"]
+    config = load_config(CONFIGS / "egoper.yaml", options)
+    found = problems(config)
+    assert found == ["class 'background' never occurs in training; no checkpoint can know it"]
+    run = open_run(config)
+    assert [len(run.dataset.in_split(split)) for split in Split] == [3, 1, 1]
+    assert config.dataset.fps == 10
+    assert run.has_known_errors()
+
+
+@pytest.mark.parametrize("name", ["cholec80", "egoper"])
+def test_training_has_the_papers_values(name: str) -> None:
+    """200 epochs of AdamW at 1e-4 on ViT-B, and every checkpoint is audited."""
+    config = load_config(CONFIGS / f"{name}.yaml")
+    assert config.train.epochs == 200
+    assert {learning_rate(config.train, e) for e in (0.0, 100.0, 199.9)} == {1e-4}
+    assert config.scorers["transformer"].arguments == {"preset": "vit_b"}
+    assert config.features.weights == "imagenet"
