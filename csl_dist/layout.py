@@ -10,6 +10,11 @@ class RunLayout:
 
     RUN = "run.json"
     FLAGS = "flags.parquet"
+    FLAGS_CSV = "flags.csv"
+    VIDEOS = "videos.csv"
+    """How far each video lies off the others as a whole."""
+    CALIBRATION = "calibration.json"
+    """What the rule behind the flags finds of planted errors."""
     METRICS = "metrics.json"
     TRAINING = "training.json"
     """In a fold: which of its trainings was asked for last."""

@@ -150,6 +150,8 @@ class Flag:
     stop_seconds: float
     score: float
     kind: ErrorKind
+    kind_confidence: float | None
+    """Probability of this kind rather than the other; None where no scorer can tell them apart."""
     label: str
     suggested: str
     suggested_probability: float

@@ -215,9 +215,13 @@ class Run:
             max_frames=config.max_frames,
         )
 
+    def flag_scorer(self) -> str:
+        """Whose scores decide on flags: a scorer, or the ensemble."""
+        return self.config.flag.scorer or self.temporal_scorer()
+
     def temporal_scorer(self) -> str:
-        """The scorer whose scores decide on flags."""
-        if self.config.flag.scorer is not None:
+        """The scorer that explains flags: the one that decides, or the first with context."""
+        if self.config.flag.scorer in self.config.scorers:
             return self.config.flag.scorer
         scorers = self.config.scorers
         temporal = [n for n, c in scorers.items() if sees_context(model_name(n, c))]

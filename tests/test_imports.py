@@ -9,12 +9,13 @@ PACKAGE = Path(__file__).parents[1] / "csl_dist"
 
 LAYERS = (
     ("errors", "records"),
-    ("config", "storage", "layout", "ledger", "arrays", "trackers"),
+    ("config", "selection", "score_names", "storage", "layout", "ledger", "arrays", "trackers"),
     ("timeline", "video", "frames", "feature_files", "corrupt", "datasets", "encoder", "models"),
     ("features", "catalog", "checkpoints", "foreign", "trajectories", "scores", "batches"),
     ("extract", "train", "score", "reduce", "flag", "evaluate", "check", "init"),
+    ("baselines", "ensemble", "calibrate"),
     ("run",),
-    ("findings", "status", "trainings"),
+    ("findings", "measurements", "status", "trainings"),
     ("report", "tables"),
     ("remote",),
     ("bench",),

@@ -104,17 +104,24 @@ def _extract(stage: "Stage") -> None:
 
 
 def _audit(stage: "Stage") -> None:
-    from csl_dist.findings import write_flags
+    from csl_dist.findings import write_calibration, write_flags, write_video_outliers
     from csl_dist.remote.reduction import reduce
     from csl_dist.remote.scoring import score
 
     score(stage)
     reduce(stage)
     stage.say(f"flags: {write_flags(stage.run)} spans to review")
+    stage.say(f"calibration: {write_calibration(stage.run).sentence()}")
+    outliers = write_video_outliers(stage.run)
+    if outliers:
+        stage.say(f"videos far off as a whole (another one's labels?): {', '.join(outliers)}")
 
 
 def _evaluate(stage: "Stage") -> None:
     from csl_dist import tables
-    from csl_dist.findings import write_metrics
+    from csl_dist.measurements import write_metrics
 
-    console.print(tables.metrics_table(write_metrics(stage.run)))
+    metrics = write_metrics(stage.run)
+    console.print(tables.metrics_table(metrics))
+    console.print(tables.rivals_table(metrics))
+    say(tables.flag_sentence(metrics))
