@@ -112,7 +112,7 @@ class Calibration:
         return cls(planted_in=planted_in, judge=judge and KindJudge(**judge), **data)
 
     def sentence(self) -> str:
-        source = "validation videos" if self.planted_in is Split.VAL else "the videos themselves"
+        source = "validation videos" if self.planted_in is Split.VAL else "audited videos"
         right = "no flag" if self.precision is None else f"{self.precision:.0%} of flags"
         return (
             f"{self.recall:.0%} of {self.planted_spans} mislabelled spans planted in {self.videos} "

@@ -251,7 +251,7 @@ class FlagConfig:
     scorer: str | None = None
     """Whose score decides: one of the scorers, or `ensemble` of the first that sees context and the
     first that does not; None takes the first that sees context."""
-    score: ScoreName = "aum_segment"
+    score: ScoreName = "aum_late_segment"
     """What decides: `csl`, `margin`, `aum` (each also `_late`) or `final`, as it is or with the
     ending `_smoothed` or `_segment`. Paper: csl_smoothed."""
     rule: Literal["validation", "validation_sd", "robust", "top", "top_video"] = "validation"

@@ -162,7 +162,7 @@ def make_calibration(run: Run) -> Calibration:
     scores, appearance = _planted_scores(run, videos)
     scorer, framewise = run.flag_scorer(), run.framewise_scorer()
     # Those of clean videos stay as they are, so that the ensemble's scale stays about the same.
-    everything = {s: scored[Split.VAL].scores[s] | scores[s] for s in run.config.scorers}
+    everything = {s: scored[Split.VAL].scores[s] | scores[s] for s in scores}
     by_video = (everything | ensemble_of(run, everything))[scorer]
     by_video = {v.clean.video: by_video[v.clean.video] for v in videos}
     taus = thresholds(run.config.flag, scored[Split.VAL].pooled(scorer), by_video)
@@ -184,25 +184,24 @@ def make_calibration(run: Run) -> Calibration:
 def _planted_scores(
     run: Run, videos: Sequence[PlantedVideo]
 ) -> tuple[dict[str, dict[str, FloatArray]], dict[str, FloatArray]]:
-    """The run's score under planted labels, by scorer and video; and the framewise margin."""
+    """The run's score under planted labels, by scorer and video; and the framewise margin.
+
+    Of the temporal and the framewise scorer, which all flags come from.
+    """
     base, smoothing = base_and_smoothing(run.config.flag.score)
     fold_of = {video: fold.index for fold in run.dataset.folds for video in fold.scored}
-    weights = {
-        (scorer, fold.index): class_weights_of(run, scorer, fold.index)
-        for scorer in run.config.scorers
-        for fold in run.dataset.folds
-    }
-    scores: dict[str, dict[str, FloatArray]] = {scorer: {} for scorer in run.config.scorers}
+    scores: dict[str, dict[str, FloatArray]] = {}
     appearance: dict[str, FloatArray] = {}
-    for scorer in run.config.scorers:
-        store = run.trajectories(scorer)
+    for scorer in dict.fromkeys([run.temporal_scorer(), run.framewise_scorer()]):
+        if scorer is None:
+            continue
+        weights = {f.index: class_weights_of(run, scorer, f.index) for f in run.dataset.folds}
+        store, scores[scorer] = run.trajectories(scorer), {}
         for planted in videos:
             video, labels_T = planted.wrong.video, planted.wrong.labels_T
+            weights_C = weights[fold_of[video]]
             by_name = trajectory_scores(
-                store.trajectory(video),
-                labels_T,
-                weights[scorer, fold_of[video]],
-                run.config.reduce,
+                store.trajectory(video), labels_T, weights_C, run.config.reduce
             )
             scores[scorer][video] = smoothed_as_named(
                 by_name[base], labels_T, smoothing=smoothing, window=run.config.reduce.window
@@ -216,8 +215,7 @@ def write_video_outliers(run: Run) -> list[str]:
     """Writes `videos.csv`, how far each video's CSL lies off the others'; returns those far off."""
     annotations = run.split_annotations(Split.AUDIT)
     scorer = run.temporal_scorer()
-    means = {a.video: run.scores.read(a.video, scorer, "csl") for a in annotations}
-    table = outlying_videos(means)
+    table = outlying_videos({a.video: run.scores.read(a.video, scorer, "csl") for a in annotations})
     run.layout.root.put(RunLayout.VIDEOS, table.to_csv(index=False).encode())
     return [str(video) for video in table.video[table.outlier]]
 

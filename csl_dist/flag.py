@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from csl_dist.config import FlagConfig
 from csl_dist.errors import DataError
 from csl_dist.records import (
+    NORMAL_MAD,
     UNLABELLED,
     Annotation,
     BoolArray,
@@ -22,9 +23,6 @@ from csl_dist.records import (
     runs_of,
     spans_where,
 )
-
-NORMAL_MAD = 1.4826
-"""Standard deviations of a normal distribution in one of its median absolute deviation."""
 
 
 def thresholds(

@@ -20,6 +20,9 @@ BoolArray = npt.NDArray[np.bool_]
 UNLABELLED = -1
 """Class id of a frame without a label: context for the model, never part of a score."""
 
+NORMAL_MAD = 1.4826
+"""Standard deviations in one median absolute deviation, of a normal distribution."""
+
 
 class Split(StrEnum):
     """What a video is used for."""

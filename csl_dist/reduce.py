@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 
 from csl_dist.config import ReduceConfig
-from csl_dist.records import UNLABELLED, FloatArray, IntArray, runs_of
+from csl_dist.records import NORMAL_MAD, UNLABELLED, FloatArray, IntArray, runs_of
 from csl_dist.score_names import LATE, SEGMENT, SMOOTHED
 from csl_dist.selection import Strategy, selected_epochs
 
 BLOCK_VALUES = 1 << 24
 """Log-probabilities of a trajectory held at once: 64 MB."""
-OUTLYING_DEVIATIONS = 5.0
+OUTLYING_DEVIATIONS = 6.0
 """Robust deviations from which on a video is told as a whole."""
 
 
@@ -150,24 +150,25 @@ def chosen_rows(epochs: Sequence[int], strategy: Strategy) -> slice | list[int]:
 
 
 def outlying_videos(csl: Mapping[str, FloatArray]) -> pd.DataFrame:
-    """How far each video's mean CSL lies above the other videos', most first.
+    """How far each video's median CSL lies above the other videos', most first.
 
     `deviations` are robust: from the median over videos, in units of the median absolute deviation
-    that equal a standard deviation where means are normal. A video far off as a whole may have
-    another one's annotation file.
+    that equal a standard deviation where values are normal. A video far off may have another one's
+    annotation file; a few wrong spans do not move its median.
     """
-    known = {v: csl_T[~np.isnan(csl_T)] for v, csl_T in csl.items()}
-    means = {v: float(csl_T.mean()) for v, csl_T in known.items() if len(csl_T)}
-    values = np.array(list(means.values()))
-    median = np.median(values) if len(values) else 0.0
-    spread = 1.4826 * np.median(np.abs(values - median)) if len(values) else 0.0
+    known = {video: csl_T[~np.isnan(csl_T)] for video, csl_T in csl.items()}
+    known = {video: csl_T for video, csl_T in known.items() if len(csl_T)}
+    medians_V = np.array([np.median(csl_T) for csl_T in known.values()])
+    distances_V = medians_V - (np.median(medians_V) if known else 0.0)
+    spread = NORMAL_MAD * np.median(np.abs(distances_V)) if known else 0.0
+    deviations_V = distances_V / spread if spread else np.zeros(len(known))
     table = pd.DataFrame(
         {
-            "video": list(means),
-            "frames": [len(known[v]) for v in means],
-            "mean_csl": values,
-            "deviations": (values - median) / spread if spread else np.zeros(len(values)),
+            "video": list(known),
+            "frames": [len(csl_T) for csl_T in known.values()],
+            "median_csl": medians_V,
+            "deviations": deviations_V,
+            "outlier": deviations_V > OUTLYING_DEVIATIONS,
         }
     )
-    table["outlier"] = table.deviations > OUTLYING_DEVIATIONS
     return table.sort_values("deviations", ascending=False, ignore_index=True)

@@ -11,6 +11,7 @@ from csl_dist.remote.scoring import scored_annotations
 from csl_dist.remote.session import connect, get_all
 from csl_dist.remote.stage import Stage
 from csl_dist.run import Run, class_weights_of
+from csl_dist.score_names import BASES
 from csl_dist.scores import ScoreStore
 from csl_dist.trajectories import TrajectoryStore
 
@@ -59,6 +60,7 @@ def _unit(
         array_fingerprint(annotation.labels_T),
         weights_C.tolist(),
         run.config.reduce,
+        list(BASES),
     )
     return ScoreStore.unit(annotation.video, scorer, parts)
 
