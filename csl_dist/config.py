@@ -249,8 +249,8 @@ class FlagConfig:
     __pydantic_config__: ClassVar[ConfigDict] = FORBID
 
     scorer: str | None = None
-    """Whose score decides: one of the scorers, or `ensemble` of the first that sees context and the
-    first that does not; None takes the first that sees context."""
+    """Whose score decides: one of the scorers, or `ensemble`, the first that sees context and the
+    first that does not together; None: the ensemble, or whichever there is. Paper: transformer."""
     score: ScoreName = "aum_late_segment"
     """What decides: `csl`, `margin`, `aum` (each also `_late`) or `final`, as it is or with the
     ending `_smoothed` or `_segment`. Paper: csl_smoothed."""

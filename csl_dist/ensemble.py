@@ -12,7 +12,7 @@ import numpy as np
 
 from csl_dist.records import FloatArray
 
-CLEARLY_HIGH = 1.0
+CLEARLY_HIGH = 1.5
 """Standard deviations above the mean from which on the framewise score counts."""
 
 

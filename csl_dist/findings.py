@@ -72,7 +72,7 @@ def ensemble_of(
 ) -> dict[str, dict[str, FloatArray]]:
     """The score of the ensemble, by its name, where the run has scorers of both kinds."""
     temporal, framewise = run.temporal_scorer(), run.framewise_scorer()
-    if framewise in (None, temporal):
+    if framewise is None or not run.has_ensemble():
         return {}
     return {ENSEMBLE: ensemble_scores(scores[temporal], scores[framewise])}
 
@@ -173,7 +173,7 @@ def make_calibration(run: Run) -> Calibration:
         for v in videos
     }
     judge: KindJudge | None = None
-    if framewise is not None and framewise != run.temporal_scorer() and videos:
+    if framewise is not None and run.has_ensemble() and videos:
         clean = {
             v.clean.video: run.scores.read(v.clean.video, framewise, APPEARANCE) for v in videos
         }

@@ -78,6 +78,7 @@ def make_metrics(run: Run) -> dict[str, Any]:
         "checkpoints": max(len(run.checkpoints(name, 0)) for name in run.config.scorers),
         "score": run.config.flag.score,
         "scorer": run.flag_scorer(),
+        "temporal_scorer": run.temporal_scorer(),
         "top_percent_minutes": {kind: _budgets(truth, seconds) for kind, truth in truths.items()},
         "scorers": scorers,
         "flags": flag_metrics(errors, read_flags(run.layout)),

@@ -44,26 +44,27 @@ def metrics_table(metrics: dict[str, Any]) -> Table:
 
 
 def rivals_table(metrics: dict[str, Any]) -> Table:
-    """The run's score, the paper's and the baselines, all from one scorer's trajectories."""
-    scorer = next(iter(metrics["scorers"]))
+    """The run's own score, then the paper's and the baselines, which are the temporal scorer's."""
+    own, temporal = metrics["scorer"], metrics["temporal_scorer"]
     table = Table(
-        title=f"Beside other methods, on the trajectories of {scorer}",
+        title=f"Beside other methods on the trajectories of {temporal}",
         box=box.SIMPLE_HEAD,
         title_justify="left",
     )
     table.add_column("score")
-    by_kind = metrics["scorers"][scorer]
-    for kind in by_kind:
+    kinds = list(metrics["scorers"][temporal])
+    for kind in kinds:
         for metric in ("AUC", "AP"):
-            table.add_column(f"{kind} {metric}", justify="right")
-    names = dict.fromkeys([metrics["score"], "csl_smoothed", *BASELINES])
-    for name in names:
+            table.add_column(f"{kind}\n{metric}", justify="right")
+    rows = {f"{metrics['score']}, {own}": (own, metrics["score"])}
+    rows |= {name: (temporal, name) for name in ("csl_smoothed", *BASELINES)}
+    for heading, (scorer, name) in rows.items():
         cells = [
-            percent(by_name[name], metric)
-            for by_name in by_kind.values()
+            percent(metrics["scorers"][scorer][kind][name], metric)
+            for kind in kinds
             for metric in ("auc_micro", "average_precision")
         ]
-        table.add_row(name, *cells, end_section=name == "csl_smoothed")
+        table.add_row(heading, *cells, end_section=name == "csl_smoothed")
     return table
 
 
