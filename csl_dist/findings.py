@@ -213,11 +213,17 @@ def _planted_scores(
 
 def write_video_outliers(run: Run) -> list[str]:
     """Writes `videos.csv`, how far each video's CSL lies off the others'; returns those far off."""
-    annotations = run.split_annotations(Split.AUDIT)
-    scorer = run.temporal_scorer()
-    table = outlying_videos({a.video: run.scores.read(a.video, scorer, "csl") for a in annotations})
-    run.layout.root.put(RunLayout.VIDEOS, table.to_csv(index=False).encode())
-    return [str(video) for video in table.video[table.outlier]]
+    scorer, root = run.temporal_scorer(), run.layout.root
+
+    def put_table() -> None:
+        videos = [video.id for video in run.dataset.in_split(Split.AUDIT)]
+        table = outlying_videos({v: run.scores.read(v, scorer, "csl") for v in videos})
+        root.put(RunLayout.VIDEOS, table.to_csv(index=False).encode())
+
+    unit = Unit("videos", fingerprint(scores_made(run), scorer))
+    made_once(run, unit, (RunLayout.VIDEOS,), put_table)
+    table = pd.read_csv(io.BytesIO(root.read(RunLayout.VIDEOS)), dtype={"video": str})
+    return table.video[table.outlier].tolist()
 
 
 def _made_from(run: Run) -> str:

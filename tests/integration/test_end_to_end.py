@@ -54,13 +54,19 @@ def test_run_produces_metrics_flags_and_report(
     metrics = json.loads((root / "metrics.json").read_text())
     assert (metrics["videos"], metrics["checkpoints"]) == (4, 4)
     assert metrics["frames"] > 0
-    for scorer in ("transformer", "framewise"):
+    for scorer in ("transformer", "framewise", "ensemble"):
         for kind in ("mislabel", "disorder"):
-            values = metrics["scorers"][scorer][kind]
-            assert set(values) == {"auc_final", "auc_csl", "auc_smoothed", "eda_top_10"}
-            assert all(0 <= value <= 1 for value in values.values())
+            by_name = metrics["scorers"][scorer][kind]
+            baselines = {"confident_learning"} if scorer != "ensemble" else set()
+            assert {"csl", "csl_smoothed", "final"} | baselines <= set(by_name)
+            for values in by_name.values():
+                assert {"auc_micro", "average_precision", "eda_top_10", "eda_egoper"} <= set(values)
+                assert all(0 <= v[0] <= 1 for v in values.values())
     flags = pd.read_parquet(root / "flags.parquet")
     assert {"video", "start", "stop", "score", "kind", "label", "suggested"} <= set(flags.columns)
+    assert len(pd.read_csv(root / "flags.csv")) == len(flags)
+    assert json.loads((root / "calibration.json").read_text())["planted_in"] == "val"
+    assert len(pd.read_csv(root / "videos.csv")) == 4
     page = (root / "report.html").read_text()
     assert "audit01" in page
     assert "http://" not in page
