@@ -27,13 +27,16 @@ APPEARANCE = "margin"
 """The score of the framewise scorer that tells kinds of errors apart."""
 
 
+ScorerScores = dict[str, dict[str, FloatArray]]
+"""One score (T,) by scorer, then video."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
     """The annotated videos of one split and one score of each."""
 
     annotations: list[Annotation]
-    scores: dict[str, dict[str, FloatArray]]
-    """By scorer, then video: (T,)."""
+    scores: ScorerScores
 
     def pooled(self, scorer: str) -> FloatArray:
         """All frames' scores (N,), one video after the other."""
@@ -51,25 +54,36 @@ def read_all_scored(run: Run, name: str | None = None) -> dict[Split, Scored]:
     base, smoothing = base_and_smoothing(name or run.config.flag.score)
     annotations = {split: run.split_annotations(split) for split in (Split.AUDIT, Split.VAL)}
     everyone = [a for part in annotations.values() for a in part]
-    scores = {
-        scorer: {
-            a.video: smoothed_as_named(
-                run.scores.read(a.video, scorer, base),
-                a.labels_T,
-                smoothing=smoothing,
-                window=run.config.reduce.window,
-            )
-            for a in everyone
-        }
-        for scorer in run.config.scorers
-    }
-    scores |= ensemble_of(run, scores)
+    scores = smoothed_scores(run, stored_scores(run, base, everyone), everyone, smoothing)
     return {split: Scored(annotations=part, scores=scores) for split, part in annotations.items()}
 
 
-def ensemble_of(
-    run: Run, scores: dict[str, dict[str, FloatArray]]
-) -> dict[str, dict[str, FloatArray]]:
+def stored_scores(run: Run, base: str, annotations: Sequence[Annotation]) -> ScorerScores:
+    """A score of every scorer as `reduce` left it."""
+    return {
+        scorer: {a.video: run.scores.read(a.video, scorer, base) for a in annotations}
+        for scorer in run.config.scorers
+    }
+
+
+def smoothed_scores(
+    run: Run, stored: ScorerScores, annotations: Sequence[Annotation], smoothing: str
+) -> ScorerScores:
+    """Scores of every scorer with a smoothing, and those of the ensemble."""
+    window = run.config.reduce.window
+    scores = {
+        scorer: {
+            a.video: smoothed_as_named(
+                by_video[a.video], a.labels_T, smoothing=smoothing, window=window
+            )
+            for a in annotations
+        }
+        for scorer, by_video in stored.items()
+    }
+    return scores | ensemble_of(run, scores)
+
+
+def ensemble_of(run: Run, scores: ScorerScores) -> ScorerScores:
     """The score of the ensemble, by its name, where the run has scorers of both kinds."""
     temporal, framewise = run.temporal_scorer(), run.framewise_scorer()
     if framewise is None or not run.has_ensemble():
@@ -183,14 +197,14 @@ def make_calibration(run: Run) -> Calibration:
 
 def _planted_scores(
     run: Run, videos: Sequence[PlantedVideo]
-) -> tuple[dict[str, dict[str, FloatArray]], dict[str, FloatArray]]:
+) -> tuple[ScorerScores, dict[str, FloatArray]]:
     """The run's score under planted labels, by scorer and video; and the framewise margin.
 
     Of the temporal and the framewise scorer, which all flags come from.
     """
     base, smoothing = base_and_smoothing(run.config.flag.score)
     fold_of = {video: fold.index for fold in run.dataset.folds for video in fold.scored}
-    scores: dict[str, dict[str, FloatArray]] = {}
+    scores: ScorerScores = {}
     appearance: dict[str, FloatArray] = {}
     for scorer in dict.fromkeys([run.temporal_scorer(), run.framewise_scorer()]):
         if scorer is None:

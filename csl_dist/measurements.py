@@ -20,13 +20,13 @@ from csl_dist.evaluate import (
     measured,
     truth_of_kind,
 )
-from csl_dist.findings import made_once, read_all_scored, read_flags, scores_made
+from csl_dist.findings import made_once, read_flags, scores_made, smoothed_scores, stored_scores
 from csl_dist.layout import RunLayout
 from csl_dist.ledger import Unit
 from csl_dist.records import Annotation, ErrorKind, FloatArray, IntArray, Split, fingerprint
 from csl_dist.reduce import frame_blocks
 from csl_dist.run import Run
-from csl_dist.score_names import SCORE_NAMES
+from csl_dist.score_names import BASES, SMOOTHINGS
 
 SEED = 0
 PAPERS_SCORE = "csl_smoothed"
@@ -93,9 +93,14 @@ def _budgets(truth: Truth, seconds: dict[str, float]) -> dict[str, float]:
 
 def _every_score(run: Run, annotations: list[Annotation]) -> Iterator[tuple[str, str, Scores]]:
     """Scorer, name and score by video, of all scores and all baselines."""
-    for name in SCORE_NAMES:
-        for scorer, scores in read_all_scored(run, name)[Split.AUDIT].scores.items():
-            yield scorer, name, scores
+    # The ensemble's scale is that of all videos, as it is for flags.
+    everyone = [*annotations, *run.split_annotations(Split.VAL)]
+    for base in BASES:
+        stored = stored_scores(run, base, everyone)
+        for smoothing in SMOOTHINGS:
+            by_scorer = smoothed_scores(run, stored, everyone, smoothing)
+            for scorer, scores in by_scorer.items():
+                yield scorer, f"{base}{smoothing}", scores
     for scorer in run.config.scorers:
         for name, scores in baseline_scores(run, scorer, annotations).items():
             yield scorer, name, scores

@@ -18,7 +18,8 @@ MEASURES = ("csl", "margin", "aum")
 BASES = (*MEASURES, *(f"{name}{LATE}" for name in MEASURES), "final")
 """What `reduce` computes; smoothing is applied when a score is read."""
 
-SCORE_NAMES = tuple(f"{base}{ending}" for base in BASES for ending in ("", SMOOTHED, SEGMENT))
+SMOOTHINGS = ("", SMOOTHED, SEGMENT)
+SCORE_NAMES = tuple(f"{base}{smoothing}" for base in BASES for smoothing in SMOOTHINGS)
 
 
 def base_and_smoothing(name: str) -> tuple[str, str]:
