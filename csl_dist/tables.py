@@ -18,9 +18,15 @@ def metrics_table(metrics: dict[str, Any]) -> Table:
     """The paper's columns and those of the run's own score, in percent."""
     title = (
         f"Known errors found: {metrics['videos']} videos, {metrics['frames']:,} frames, "
-        f"{metrics['checkpoints']} checkpoints; own: {metrics['score']}"
+        f"{metrics['checkpoints']} checkpoints"
     )
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
+    table = Table(
+        title=title,
+        caption=f"own: {metrics['score']}; AP: average precision; EDA: of own",
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+        caption_justify="left",
+    )
     table.add_column("error")
     table.add_column("scorer")
     own = metrics["score"]
@@ -29,9 +35,8 @@ def metrics_table(metrics: dict[str, Any]) -> Table:
         "AUC\nCSL": ("csl", "auc_micro"),
         "AUC\nsmoothed": ("csl_smoothed", "auc_micro"),
         "AUC\nown": (own, "auc_micro"),
-        "AP\nsmoothed": ("csl_smoothed", "average_precision"),
         "AP\nown": (own, "average_precision"),
-        "EDA\ntop 10 %": (own, "eda_top_10"),
+        "EDA\ntop 10": (own, "eda_top_10"),
     }
     for heading in columns:
         table.add_column(heading, justify="right")
@@ -78,6 +83,17 @@ def flag_sentence(metrics: dict[str, Any]) -> str:
     }
     found = metrics["flags"]
     return "flags: " + ", ".join(f"{found[k]:.0%} {w}" for k, w in words.items() if k in found)
+
+
+def budget_sentence(metrics: dict[str, Any], kind: str, top: int = 5) -> str:
+    """What a reviewer of the worst footage finds of one kind of error."""
+    found = metrics["scorers"][metrics["scorer"]][kind][metrics["score"]]
+    minutes = metrics["top_percent_minutes"][kind][str(top)]
+    return (
+        f"review: the worst {top} % of the footage, {minutes:.1f} minutes, are wrong to "
+        f"{percent(found, f'precision_top_{top}')} % and hold "
+        f"{percent(found, f'recall_top_{top}')} % of the {kind} errors' frames"
+    )
 
 
 def percent(metrics: dict[str, list[float]], name: str) -> str:

@@ -124,4 +124,6 @@ def _evaluate(stage: "Stage") -> None:
     metrics = write_metrics(stage.run)
     console.print(tables.metrics_table(metrics))
     console.print(tables.rivals_table(metrics))
+    for kind in metrics["top_percent_minutes"]:
+        say(tables.budget_sentence(metrics, kind))
     say(tables.flag_sentence(metrics))
