@@ -94,6 +94,23 @@ def test_finished_run_does_nothing_again(
     assert {p: p.stat().st_mtime_ns for p in kept} == before
 
 
+def test_reproduce_makes_the_papers_tables_of_a_finished_run(
+    undisturbed: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    path, _ = undisturbed
+    result = run_csl("reproduce", path, "--seeds", "1", "--no-noise")
+    assert result.returncode == 0, result.stderr
+    assert "train: epochs" not in result.stdout, "all of it comes from the same trajectories"
+    tables = path.parent / "run/reproduce/tables"
+    main = pd.read_csv(tables / "main.csv")
+    assert {"mislabel", "disorder"} == set(main.error)
+    sampling = pd.read_csv(tables / "sampling.csv")
+    assert {"last", "full", "every_2nd", "hybrid"} <= set(sampling.columns)
+    for name in ("main", "sampling", "final_against_csl", "architectures", "flags"):
+        assert (tables / f"{name}.md").exists()
+        assert "toprule" in (tables / f"{name}.tex").read_text()
+
+
 def test_status_shows_every_stage_done(
     undisturbed: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:
