@@ -19,7 +19,12 @@ from csl_dist.flag import KindJudge, describe, ranked, suspicious_spans, thresho
 from csl_dist.layout import RunLayout
 from csl_dist.ledger import Ledger, Unit
 from csl_dist.records import Annotation, Flag, FloatArray, Span, Split, fingerprint
-from csl_dist.reduce import outlying_videos, smoothed_as_named, trajectory_scores
+from csl_dist.reduce import (
+    late_probabilities,
+    outlying_videos,
+    smoothed_as_named,
+    trajectory_scores,
+)
 from csl_dist.run import Run, class_weights_of
 from csl_dist.score_names import base_and_smoothing
 
@@ -126,7 +131,7 @@ def make_flags(run: Run, judge: KindJudge | None) -> list[Flag]:
                 score_T=score_T,
                 appearance_T=appearance_T,
                 judge=judge,
-                logp_ETC=trajectory.read(span.start, span.stop),
+                probability_C=late_probabilities(trajectory, span, run.config.reduce.checkpoints),
                 classes=run.dataset.classes,
             )
             for span in spans

@@ -113,13 +113,13 @@ def describe(
     score_T: FloatArray,
     appearance_T: FloatArray | None,
     judge: KindJudge | None,
-    logp_ETC: FloatArray,
+    probability_C: FloatArray,
     classes: tuple[str, ...],
 ) -> Flag:
     """A flag of one span.
 
-    `appearance_T` is the framewise margin, None where the run has no framewise scorer; `logp_ETC`
-    are the span's log-probabilities.
+    `appearance_T` is the framewise margin, None where the run has no framewise scorer;
+    `probability_C` is what later checkpoints make of the span's frames.
     """
     inside = slice(span.start, span.stop)
     label = int(annotation.labels_T[span.start])
@@ -128,7 +128,7 @@ def describe(
         mislabel = judge.mislabel_probability(float(appearance_T[inside].mean()))
         kind = ErrorKind.MISLABEL if mislabel >= 0.5 else ErrorKind.DISORDER
         confidence = max(mislabel, 1 - mislabel)
-    suggested, probability = suggestion(logp_ETC, label)
+    suggested, probability = suggestion(probability_C, label)
     frame_seconds = float(np.median(np.diff(annotation.times_T))) if span.stop > 1 else 0.0
     return Flag(
         video=annotation.video,
@@ -162,13 +162,12 @@ def reason(
     )
 
 
-def suggestion(logp_ETC: FloatArray, label: int) -> tuple[int, float]:
-    """The class other than the label that the later half of the checkpoints finds likeliest."""
-    later = logp_ETC[logp_ETC.shape[0] // 2 :]
-    probability_C = np.exp(later.astype(np.float64)).mean(axis=(0, 1))
-    probability_C[label] = -1.0
-    best = int(probability_C.argmax())
-    return best, float(probability_C[best])
+def suggestion(probability_C: FloatArray, label: int) -> tuple[int, float]:
+    """The likeliest class other than the label, and its probability."""
+    others_C = probability_C.copy()
+    others_C[label] = -1.0
+    best = int(others_C.argmax())
+    return best, float(others_C[best])
 
 
 def ranked(flags: Iterable[Flag]) -> pd.DataFrame:

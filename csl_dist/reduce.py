@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from csl_dist.config import ReduceConfig
-from csl_dist.records import NORMAL_MAD, UNLABELLED, FloatArray, IntArray, runs_of
+from csl_dist.records import NORMAL_MAD, UNLABELLED, FloatArray, IntArray, Span, runs_of
 from csl_dist.score_names import LATE, SEGMENT, SMOOTHED
 from csl_dist.selection import Strategy, selected_epochs
 
@@ -139,6 +139,18 @@ def trajectory_scores(
             parts.setdefault(name, []).append(score_T)
     scores = {name: np.concatenate(blocks) for name, blocks in parts.items()}
     return scores | {"smoothed": smooth(scores["csl"], config.window)}
+
+
+def late_probabilities(trajectory: Trajectory, span: Span, strategy: Strategy) -> FloatArray:
+    """Mean probability (C,) of each class in a span, over the later half of the checkpoints."""
+    num_checkpoints, _, num_classes = trajectory.shape
+    chosen = chosen_rows(trajectory.epochs, strategy)
+    total_C = np.zeros(num_classes)
+    for block in frame_blocks(len(span), num_checkpoints * num_classes):
+        logp_ETC = trajectory.read(span.start + block.start, span.start + block.stop)[chosen]
+        late_ETC = logp_ETC[len(logp_ETC) // 2 :]
+        total_C += np.exp(late_ETC, dtype=np.float64).mean(axis=0).sum(axis=0)
+    return total_C / len(span)
 
 
 def chosen_rows(epochs: Sequence[int], strategy: Strategy) -> slice | list[int]:

@@ -82,12 +82,11 @@ def test_gaps_are_closed_between_spans_only() -> None:
     assert close_gaps(mask, 2).tolist() == [0, 1, 1, 1, 1, 0, 0, 0, 1, 0]
 
 
-def test_suggestion_is_what_later_checkpoints_prefer_to_the_label() -> None:
-    early = np.log([0.1, 0.1, 0.8])
-    late = np.log([0.5, 0.3, 0.2])
-    logp = np.stack([early, early, late, late])[:, None, :].repeat(3, axis=1)
-    assert suggestion(logp, label=0) == (1, pytest.approx(0.3))
-    assert suggestion(logp, label=1) == (0, pytest.approx(0.5))
+def test_suggestion_is_the_likeliest_class_but_the_label() -> None:
+    probability = np.array([0.5, 0.3, 0.2])
+    assert suggestion(probability, label=0) == (1, 0.3)
+    assert suggestion(probability, label=1) == (0, 0.5)
+    assert probability[0] == 0.5, "the argument is left alone"
 
 
 def described(margin: float | None, judge: KindJudge | None) -> Flag:
@@ -97,7 +96,7 @@ def described(margin: float | None, judge: KindJudge | None) -> Flag:
         score_T=np.arange(8.0),
         appearance_T=None if margin is None else np.full(8, margin),
         judge=judge,
-        logp_ETC=np.log(np.full((2, 3, 3), 1 / 3)),
+        probability_C=np.full(3, 1 / 3),
         classes=CLASSES,
     )
 

@@ -4,11 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from csl_dist.config import ReduceConfig
-from csl_dist.records import runs_of
+from csl_dist.records import Span, runs_of
 from csl_dist.reduce import (
     chosen_rows,
     frame_losses,
     frame_scores,
+    late_probabilities,
     outlying_videos,
     smooth,
     smooth_by_segment,
@@ -155,3 +156,15 @@ def test_video_with_another_ones_labels_lies_far_off() -> None:
 def test_outliers_of_nothing_or_of_equal_videos_are_none() -> None:
     assert len(outlying_videos({})) == 0
     assert not outlying_videos({"a": np.ones(3), "b": np.ones(3)}).outlier.any()
+
+
+@pytest.mark.parametrize("block_values", [1 << 24, 4 * 3 * 2])
+def test_late_probabilities_are_the_mean_over_a_span_and_later_checkpoints(
+    block_values: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("csl_dist.reduce.BLOCK_VALUES", block_values)
+    logp = log_probabilities(4, 20, 3)
+    got = late_probabilities(Stored(logp), Span(3, 12), "full")
+    assert np.allclose(got, np.exp(logp[2:, 3:12]).mean(axis=(0, 1)))
+    last = late_probabilities(Stored(logp), Span(3, 12), "last")
+    assert np.allclose(last, np.exp(logp[3, 3:12]).mean(axis=0))
