@@ -11,12 +11,19 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import yaml
-from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+)
 from pydantic_core import ErrorDetails
 
 from csl_dist.errors import ConfigError
 from csl_dist.score_names import known_score
-from csl_dist.selection import Strategy
+from csl_dist.selection import Strategy, known_strategy
 
 FORBID = ConfigDict(extra="forbid")
 
@@ -233,7 +240,7 @@ class ReduceConfig:
 
     __pydantic_config__: ClassVar[ConfigDict] = FORBID
 
-    checkpoints: Strategy = "full"
+    checkpoints: Annotated[Strategy, BeforeValidator(known_strategy)] = "full"
     """`full`, `every_2nd`, `every_5th`, `every_10th`, `hybrid` (every 2nd in the first quarter,
     every 5th after it), `last`, or a list of epochs. Paper: full."""
     window: Annotated[int, Field(ge=1), AfterValidator(odd)] = 9

@@ -1,17 +1,27 @@
 """Which of a training's checkpoints an audit uses: the paper's sampling strategies."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Literal, get_args
 
 from csl_dist.errors import ConfigError
 
 NamedStrategy = Literal["full", "every_2nd", "every_5th", "every_10th", "hybrid", "last"]
-Strategy = NamedStrategy | Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_length=1)]
+Strategy = NamedStrategy | tuple[int, ...]
 """A name, or the epochs themselves."""
 
 STEPS = {"every_2nd": 2, "every_5th": 5, "every_10th": 10}
+
+
+def known_strategy(value: object) -> object:
+    """The value itself; ValueError where it is neither a strategy's name nor a list of epochs."""
+    names = get_args(NamedStrategy)
+    if isinstance(value, list | tuple):
+        fits = len(value) > 0 and all(isinstance(epoch, int) and epoch >= 1 for epoch in value)
+    else:
+        fits = value in names
+    if fits:
+        return value
+    raise ValueError(f"{value!r} is neither one of {', '.join(names)} nor a list of epochs")
 
 
 def selected_epochs(epochs: Sequence[int], strategy: Strategy) -> list[int]:
