@@ -266,7 +266,7 @@ class FlagConfig:
     mean by some deviations; `robust`: above the video's own median by some deviations, told from
     its median absolute deviation; `top`: the worst percent of all audit frames; `top_video`: of
     each video. Without validation videos the first two are as `top`."""
-    quantile: Share = 0.99
+    quantile: Share = 0.97
     """For `validation`: share of validation frames below the threshold."""
     deviations: Positive = 3.0
     """For `validation_sd` and `robust`."""
