@@ -45,7 +45,7 @@ def write_dataset(root: Path) -> RunConfig:
             "framewise": ScorerConfig(),
         },
         corrupt=CorruptConfig(lengths=(5, 9)),
-        flag=FlagConfig(score="csl", min_frames=2, close_gap=0),
+        flag=FlagConfig(score="csl", quantile=0.99, min_frames=2, close_gap=0),
     )
 
 
