@@ -25,7 +25,7 @@ LAYERS = (
     ("extract", "train", "score", "reduce", "flag", "evaluate", "check", "init"),
     ("baselines", "ensemble", "calibrate"),
     ("run",),
-    ("findings", "measurements", "reproduce", "status", "trainings"),
+    ("findings", "measurements", "reproduce", "paper_tables", "status", "trainings"),
     ("report", "tables"),
     ("remote",),
     ("bench",),

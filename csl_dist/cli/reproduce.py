@@ -8,7 +8,7 @@ from csl_dist.cli.app import ConfigPath, Overrides, Verbose, app, console, say
 from csl_dist.config import RunConfig, load_config
 
 if TYPE_CHECKING:
-    from csl_dist.reproduce import SeedResults
+    from csl_dist.paper_tables import SeedResults
     from csl_dist.run import Run
 
 
@@ -24,8 +24,9 @@ def reproduce(
 ) -> None:
     """Run the paper's protocol and print its tables."""
     from csl_dist.layout import RunLayout
+    from csl_dist.paper_tables import latex, markdown, paper_tables
     from csl_dist.published import published_for
-    from csl_dist.reproduce import latex, markdown, paper_tables, with_planted_errors
+    from csl_dist.reproduce import with_planted_errors
     from csl_dist.run import open_run
     from csl_dist.storage import Storage
 
@@ -47,10 +48,10 @@ def reproduce(
 
 
 def _seed_results(base: RunConfig, seed: int, noise: bool, verbose: bool) -> "SeedResults":
+    from csl_dist.paper_tables import SeedResults
     from csl_dist.reproduce import (
         NOISE_KINDS,
         NOISE_PERCENTS,
-        SeedResults,
         frozen_variant,
         main_variant,
         noise_variant,
