@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
+from csl_dist.config import FlagConfig
 from csl_dist.ensemble import scale_of
 from csl_dist.evaluate import measured, truth_of_kind
 from csl_dist.findings import read_all_scored
@@ -40,9 +41,9 @@ RULES: dict[str, Rule] = {
 
 
 def rule_metrics(root: str) -> pd.DataFrame:
-    """Rules in rows, kinds and metrics in columns, of one run and its own score."""
+    """Rules in rows, kinds and metrics in columns, of one run and the default score."""
     run = open_run(read_run_config(root))
-    scored = read_all_scored(run)[Split.AUDIT]
+    scored = read_all_scored(run, FlagConfig().score)[Split.AUDIT]
     temporal, framewise = run.temporal_scorer(), run.framewise_scorer()
     assert framewise is not None
     standard = {}
