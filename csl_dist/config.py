@@ -11,12 +11,24 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import yaml
-from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+)
 from pydantic_core import ErrorDetails
 
 from csl_dist.errors import ConfigError
+from csl_dist.score_names import known_score
+from csl_dist.selection import Strategy, known_strategy
 
 FORBID = ConfigDict(extra="forbid")
+
+ENSEMBLE = "ensemble"
+"""What stands for the framewise and the temporal scorer together, wherever a scorer is named."""
 
 
 def ascending(pair: tuple[int, int]) -> tuple[int, int]:
@@ -38,6 +50,7 @@ Seed = Annotated[int, Field(ge=0)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Percent = Annotated[float, Field(gt=0, le=100)]
+ScoreName = Annotated[str, AfterValidator(known_score)]
 PlantableKind = Literal["mislabel", "disorder", "reorder", "duplicate", "insert", "jitter"]
 
 
@@ -227,8 +240,11 @@ class ReduceConfig:
 
     __pydantic_config__: ClassVar[ConfigDict] = FORBID
 
+    checkpoints: Annotated[Strategy, BeforeValidator(known_strategy)] = "full"
+    """`full`, `every_2nd`, `every_5th`, `every_10th`, `hybrid` (every 2nd in the first quarter,
+    every 5th after it), `last`, or a list of epochs. Paper: full."""
     window: Annotated[int, Field(ge=1), AfterValidator(odd)] = 9
-    """Frames of the local mean that smooths CSL, the frame itself in the middle; an odd number."""
+    """Frames of the local mean that smooths a score, the frame itself in the middle; odd."""
     weighted: bool = True
     """Weight each class's loss as in training. Paper: True."""
 
@@ -240,13 +256,22 @@ class FlagConfig:
     __pydantic_config__: ClassVar[ConfigDict] = FORBID
 
     scorer: str | None = None
-    """Whose smoothed CSL decides; None takes the first scorer that sees context."""
-    rule: Literal["validation", "top"] = "validation"
-    """`validation`: above a quantile of the validation videos' scores; `top`: the worst percent."""
-    quantile: Share = 0.99
+    """Whose score decides: one of the scorers, or `ensemble`, the first that sees context and the
+    first that does not together; None: the ensemble, or whichever there is. Paper: transformer."""
+    score: ScoreName = "aum_late_segment"
+    """What decides: `csl`, `margin`, `aum` (each also `_late`) or `final`, as it is or with the
+    ending `_smoothed` or `_segment`. Paper: csl_smoothed."""
+    rule: Literal["validation", "validation_sd", "robust", "top", "top_video"] = "validation"
+    """`validation`: above a quantile of the validation videos' scores; `validation_sd`: above their
+    mean by some deviations; `robust`: above the video's own median by some deviations, told from
+    its median absolute deviation; `top`: the worst percent of all audit frames; `top_video`: of
+    each video. Without validation videos the first two are as `top`."""
+    quantile: Share = 0.97
     """For `validation`: share of validation frames below the threshold."""
+    deviations: Positive = 3.0
+    """For `validation_sd` and `robust`."""
     percent: Percent = 5.0
-    """For `top`: percent of all audit frames."""
+    """For `top` and `top_video`."""
     min_frames: Count = 5
     """Shorter spans are dropped."""
     close_gap: Annotated[int, Field(ge=0)] = 5
@@ -302,8 +327,10 @@ class RunConfig:
                 )
         if "cnn" in self.scorers and self.features.adapt is None:
             raise ValueError("scorers.cnn: needs features.adapt, which trains it")
-        if self.flag.scorer is not None and self.flag.scorer not in self.scorers:
-            names = ", ".join(self.scorers)
+        if ENSEMBLE in self.scorers:
+            raise ValueError(f"scorers: {ENSEMBLE!r} is the name of all of them together")
+        if self.flag.scorer not in (None, ENSEMBLE, *self.scorers):
+            names = ", ".join([*self.scorers, ENSEMBLE])
             raise ValueError(f"flag.scorer is {self.flag.scorer!r}, but the scorers are {names}")
 
 

@@ -1,42 +1,47 @@
-"""From stored scores to what people read: `flags.parquet` and `metrics.json`.
+"""From stored scores to what people read: flags, the calibration behind them, and outlying videos.
 
-Both are made again only when what they are made from has changed.
+`flags.parquet` and `flags.csv` hold the same rows. All are made again only when what they are made
+from has changed. Metrics, which need known errors, are in `measurements.py`.
 """
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from csl_dist.calibrate import Calibration, PlantedVideo, calibration, judge_from, planted_videos
+from csl_dist.config import ENSEMBLE
+from csl_dist.ensemble import ensemble_scores
 from csl_dist.errors import NotReadyError, StorageError
-from csl_dist.evaluate import kind_metrics, truth_of_kind
-from csl_dist.flag import (
-    APPEARANCE_QUANTILE,
-    Thresholds,
-    describe,
-    ranked,
-    suspicious_spans,
-    threshold,
-)
+from csl_dist.flag import KindJudge, describe, ranked, suspicious_spans, thresholds
 from csl_dist.layout import RunLayout
 from csl_dist.ledger import Ledger, Unit
-from csl_dist.records import Annotation, ErrorKind, Flag, FloatArray, Split, fingerprint
-from csl_dist.run import Run
+from csl_dist.records import Annotation, Flag, FloatArray, Span, Split, fingerprint
+from csl_dist.reduce import (
+    late_probabilities,
+    outlying_videos,
+    smoothed_as_named,
+    trajectory_scores,
+)
+from csl_dist.run import Run, class_weights_of
+from csl_dist.score_names import base_and_smoothing
 
-SCORE = "smoothed"
-"""The score that flags are made of."""
+APPEARANCE = "margin"
+"""The score of the framewise scorer that tells kinds of errors apart."""
+
+
+ScorerScores = dict[str, dict[str, FloatArray]]
+"""One score (T,) by scorer, then video."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """The annotated videos of one split and the scores of each."""
+    """The annotated videos of one split and one score of each."""
 
     annotations: list[Annotation]
-    scores: dict[str, dict[str, FloatArray]]
-    """By scorer, then video: the smoothed CSL (T,)."""
+    scores: ScorerScores
 
     def pooled(self, scorer: str) -> FloatArray:
         """All frames' scores (N,), one video after the other."""
@@ -44,45 +49,89 @@ class Scored:
         return np.concatenate([np.empty(0), *arrays])
 
 
-def read_scored(run: Run, split: Split, name: str = SCORE) -> Scored:
-    """One score of every scorer on the videos of a split."""
-    annotations = run.split_annotations(split)
-    scores = {
-        scorer: {a.video: run.scores.read(a.video, scorer, name) for a in annotations}
+def read_scored(run: Run, split: Split, name: str | None = None) -> Scored:
+    """One score, by default the one that flags are made of, of every scorer and the ensemble."""
+    return read_all_scored(run, name)[split]
+
+
+def read_all_scored(run: Run, name: str | None = None) -> dict[Split, Scored]:
+    """One score of the videos to audit and of the validation videos, on one scale."""
+    base, smoothing = base_and_smoothing(name or run.config.flag.score)
+    annotations = {split: run.split_annotations(split) for split in (Split.AUDIT, Split.VAL)}
+    everyone = [a for part in annotations.values() for a in part]
+    scores = smoothed_scores(run, stored_scores(run, base, everyone), everyone, smoothing)
+    return {split: Scored(annotations=part, scores=scores) for split, part in annotations.items()}
+
+
+def stored_scores(run: Run, base: str, annotations: Sequence[Annotation]) -> ScorerScores:
+    """A score of every scorer as `reduce` left it."""
+    return {
+        scorer: {a.video: run.scores.read(a.video, scorer, base) for a in annotations}
         for scorer in run.config.scorers
     }
-    return Scored(annotations=annotations, scores=scores)
+
+
+def smoothed_scores(
+    run: Run, stored: ScorerScores, annotations: Sequence[Annotation], smoothing: str
+) -> ScorerScores:
+    """Scores of every scorer with a smoothing, and those of the ensemble."""
+    window = run.config.reduce.window
+    scores = {
+        scorer: {
+            a.video: smoothed_as_named(
+                by_video[a.video], a.labels_T, smoothing=smoothing, window=window
+            )
+            for a in annotations
+        }
+        for scorer, by_video in stored.items()
+    }
+    return scores | ensemble_of(run, scores)
+
+
+def ensemble_of(run: Run, scores: ScorerScores) -> ScorerScores:
+    """The score of the ensemble, by its name, where the run has scorers of both kinds."""
+    temporal, framewise = run.temporal_scorer(), run.framewise_scorer()
+    if framewise is None or not run.has_ensemble():
+        return {}
+    return {ENSEMBLE: ensemble_scores(scores[temporal], scores[framewise])}
 
 
 def write_flags(run: Run) -> int:
     """Flags suspicious spans of the audit videos; returns how many there are."""
-    scorers = [run.temporal_scorer(), run.framewise_scorer()]
-    classes = list(run.dataset.classes)
-    unit = Unit("flags", fingerprint(_scores_made(run), run.config.flag, scorers, classes))
-    _once(run, unit, RunLayout.FLAGS, lambda: _put_flags(run, make_flags(run)))
+    calibrated = write_calibration(run)
+    made_once(
+        run,
+        Unit("flags", _made_from(run)),
+        (RunLayout.FLAGS, RunLayout.FLAGS_CSV),
+        lambda: _put_flags(run, make_flags(run, calibrated.judge)),
+    )
     return len(read_flags(run.layout))
 
 
-def make_flags(run: Run) -> list[Flag]:
-    audit, validation = read_scored(run, Split.AUDIT), read_scored(run, Split.VAL)
-    thresholds = run_thresholds(run, audit, validation)
+def make_flags(run: Run, judge: KindJudge | None) -> list[Flag]:
+    """The flags of the run's rule; `judge` tells their kinds."""
+    scored = read_all_scored(run)
+    audit, scorer = scored[Split.AUDIT], run.flag_scorer()
+    taus = run_thresholds(run, audit, scored[Split.VAL])
     temporal, framewise = run.temporal_scorer(), run.framewise_scorer()
     store = run.trajectories(temporal)
     flags = []
     for annotation in audit.annotations:
-        score_T = audit.scores[temporal][annotation.video]
-        spans = suspicious_spans(score_T, annotation, thresholds.suspicious, run.config.flag)
+        video = annotation.video
+        score_T = audit.scores[scorer][video]
+        spans = suspicious_spans(score_T, annotation, taus[video], run.config.flag)
         if not spans:
             continue
-        trajectory = store.trajectory(annotation.video)
+        trajectory = store.trajectory(video)
+        appearance_T = run.scores.read(video, framewise, APPEARANCE) if framewise else None
         flags += [
             describe(
                 span,
                 annotation,
                 score_T=score_T,
-                framewise_T=audit.scores[framewise][annotation.video] if framewise else None,
-                thresholds=thresholds,
-                logp_ETC=trajectory.read(span.start, span.stop),
+                appearance_T=appearance_T,
+                judge=judge,
+                probability_C=late_probabilities(trajectory, span, run.config.reduce.checkpoints),
                 classes=run.dataset.classes,
             )
             for span in spans
@@ -90,17 +139,11 @@ def make_flags(run: Run) -> list[Flag]:
     return flags
 
 
-def run_thresholds(run: Run, audit: Scored, validation: Scored) -> Thresholds:
-    """What decides on frames and kinds in this run."""
-    temporal, framewise = run.temporal_scorer(), run.framewise_scorer()
-    appearance = None
-    if framewise is not None and framewise != temporal:
-        reference = validation.pooled(framewise)
-        if np.isnan(reference).all():
-            reference = audit.pooled(framewise)
-        appearance = float(np.nanquantile(reference, APPEARANCE_QUANTILE))
-    tau = threshold(run.config.flag, validation.pooled(temporal), audit.pooled(temporal))
-    return Thresholds(suspicious=tau, appearance=appearance)
+def run_thresholds(run: Run, audit: Scored, validation: Scored) -> dict[str, float]:
+    """The score above which a frame is flagged, by audit video."""
+    scorer = run.flag_scorer()
+    by_video = {a.video: audit.scores[scorer][a.video] for a in audit.annotations}
+    return thresholds(run.config.flag, validation.pooled(scorer), by_video)
 
 
 def read_flags(layout: RunLayout) -> pd.DataFrame:
@@ -116,39 +159,101 @@ def read_flags(layout: RunLayout) -> pd.DataFrame:
         ) from error
 
 
-def write_metrics(run: Run) -> dict[str, Any]:
-    """Compares scores with the known errors, if there are any, and returns `metrics.json`."""
-    errors = fingerprint([str(error) for error in run.known_errors()])
-    unit = Unit("metrics", fingerprint(_scores_made(run), errors))
+def write_calibration(run: Run) -> Calibration:
+    """Finds out what the run's rule makes of planted errors, and keeps it."""
     root = run.layout.root
-    _once(run, unit, RunLayout.METRICS, lambda: root.put_json(RunLayout.METRICS, make_metrics(run)))
-    metrics: dict[str, Any] = root.read_json(RunLayout.METRICS)
-    return metrics
+    made_once(
+        run,
+        Unit("calibration", _made_from(run)),
+        (RunLayout.CALIBRATION,),
+        lambda: root.put_json(RunLayout.CALIBRATION, make_calibration(run).as_json()),
+    )
+    return Calibration.from_json(root.read_json(RunLayout.CALIBRATION))
 
 
-def make_metrics(run: Run) -> dict[str, Any]:
-    names = ("final", "csl", "smoothed")
-    scored = {name: read_scored(run, Split.AUDIT, name) for name in names}
-    num_frames = {a.video: a.num_frames for a in scored[SCORE].annotations}
-    checkpoints = [len(run.checkpoints(name, 0)) for name in run.config.scorers]
-    metrics: dict[str, Any] = {
-        "videos": len(num_frames),
-        "frames": sum(num_frames.values()),
-        "checkpoints": max(checkpoints),
-        "scorers": {scorer: {} for scorer in run.config.scorers},
+def make_calibration(run: Run) -> Calibration:
+    """Plants mislabels in validation videos, or in the audited ones, and flags them by the rule."""
+    scored = read_all_scored(run)
+    planted_in = Split.VAL if scored[Split.VAL].annotations else Split.AUDIT
+    videos = planted_videos(
+        scored[planted_in].annotations, run.config.corrupt, num_classes=len(run.dataset.classes)
+    )
+    scores, appearance = _planted_scores(run, videos)
+    scorer, framewise = run.flag_scorer(), run.framewise_scorer()
+    # Those of clean videos stay as they are, so that the ensemble's scale stays about the same.
+    everything = {s: scored[Split.VAL].scores[s] | scores[s] for s in scores}
+    by_video = (everything | ensemble_of(run, everything))[scorer]
+    by_video = {v.clean.video: by_video[v.clean.video] for v in videos}
+    taus = thresholds(run.config.flag, scored[Split.VAL].pooled(scorer), by_video)
+    flagged: dict[str, Sequence[Span]] = {
+        v.clean.video: suspicious_spans(
+            by_video[v.clean.video], v.wrong, taus[v.clean.video], run.config.flag
+        )
+        for v in videos
     }
-    errors = run.known_errors()
-    for kind in ErrorKind:
-        if not any(error.kind is kind for error in errors):
+    judge: KindJudge | None = None
+    if framewise is not None and run.has_ensemble() and videos:
+        clean = {
+            v.clean.video: run.scores.read(v.clean.video, framewise, APPEARANCE) for v in videos
+        }
+        judge = judge_from(videos, clean, appearance)
+    return calibration(videos, flagged, planted_in=planted_in, judge=judge)
+
+
+def _planted_scores(
+    run: Run, videos: Sequence[PlantedVideo]
+) -> tuple[ScorerScores, dict[str, FloatArray]]:
+    """The run's score under planted labels, by scorer and video; and the framewise margin.
+
+    Of the temporal and the framewise scorer, which all flags come from.
+    """
+    base, smoothing = base_and_smoothing(run.config.flag.score)
+    fold_of = {video: fold.index for fold in run.dataset.folds for video in fold.scored}
+    scores: ScorerScores = {}
+    appearance: dict[str, FloatArray] = {}
+    for scorer in dict.fromkeys([run.temporal_scorer(), run.framewise_scorer()]):
+        if scorer is None:
             continue
-        truth = truth_of_kind(kind, errors, num_frames)
-        for scorer in run.config.scorers:
-            by_name = {name: scored[name].scores[scorer] for name in names}
-            metrics["scorers"][scorer][kind] = kind_metrics(truth, by_name)
-    return metrics
+        weights = {f.index: class_weights_of(run, scorer, f.index) for f in run.dataset.folds}
+        store, scores[scorer] = run.trajectories(scorer), {}
+        for planted in videos:
+            video, labels_T = planted.wrong.video, planted.wrong.labels_T
+            weights_C = weights[fold_of[video]]
+            by_name = trajectory_scores(
+                store.trajectory(video), labels_T, weights_C, run.config.reduce
+            )
+            scores[scorer][video] = smoothed_as_named(
+                by_name[base], labels_T, smoothing=smoothing, window=run.config.reduce.window
+            )
+            if scorer == run.framewise_scorer():
+                appearance[video] = by_name[APPEARANCE]
+    return scores, appearance
 
 
-def _scores_made(run: Run) -> str:
+def write_video_outliers(run: Run) -> list[str]:
+    """Writes `videos.csv`, how far each video's CSL lies off the others'; returns those far off."""
+    scorer, root = run.temporal_scorer(), run.layout.root
+
+    def put_table() -> None:
+        videos = [video.id for video in run.dataset.in_split(Split.AUDIT)]
+        table = outlying_videos({v: run.scores.read(v, scorer, "csl") for v in videos})
+        root.put(RunLayout.VIDEOS, table.to_csv(index=False).encode())
+
+    unit = Unit("videos", fingerprint(scores_made(run), scorer))
+    made_once(run, unit, (RunLayout.VIDEOS,), put_table)
+    table = pd.read_csv(io.BytesIO(root.read(RunLayout.VIDEOS)), dtype={"video": str})
+    return table.video[table.outlier].tolist()
+
+
+def _made_from(run: Run) -> str:
+    """Changes with the score of any video, with the splits, and with all that flags depend on."""
+    scorers = [run.temporal_scorer(), run.framewise_scorer(), run.flag_scorer()]
+    config = run.config
+    parts = (config.flag, config.reduce, config.corrupt)
+    return fingerprint(scores_made(run), *parts, scorers, list(run.dataset.classes))
+
+
+def scores_made(run: Run) -> str:
     """Changes with the score of any video, and with which videos are in which split."""
     splits = {split: [v.id for v in run.dataset.in_split(split)] for split in Split}
     scored = [*splits[Split.AUDIT], *splits[Split.VAL]]
@@ -157,14 +262,16 @@ def _scores_made(run: Run) -> str:
 
 def _put_flags(run: Run, flags: list[Flag]) -> None:
     buffer = io.BytesIO()
-    ranked(flags).to_parquet(buffer, index=False)
+    table = ranked(flags)
+    table.to_parquet(buffer, index=False)
+    run.layout.root.put(RunLayout.FLAGS_CSV, table.to_csv(index=False).encode())
     run.layout.root.put(RunLayout.FLAGS, buffer.getvalue())
 
 
-def _once(run: Run, unit: Unit, key: str, make: Callable[[], None]) -> None:
-    """Makes a file unless it is there and on record as made from the same inputs."""
+def made_once(run: Run, unit: Unit, keys: Sequence[str], make: Callable[[], None]) -> None:
+    """Makes files unless they are there and on record as made from the same inputs."""
     ledger = Ledger(run.layout.root.child("records"))
-    if unit not in ledger.done() or not run.layout.root.exists(key):
+    if unit not in ledger.done() or not all(run.layout.root.exists(key) for key in keys):
         ledger.retire([unit])
         make()
         ledger.write(unit)

@@ -1,15 +1,18 @@
 """From per-frame scores to spans for review: threshold, merge, name the kind, suggest a label."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.linear_model import LogisticRegression
 
 from csl_dist.config import FlagConfig
 from csl_dist.errors import DataError
 from csl_dist.records import (
+    NORMAL_MAD,
     UNLABELLED,
     Annotation,
     BoolArray,
@@ -21,26 +24,59 @@ from csl_dist.records import (
     spans_where,
 )
 
-APPEARANCE_QUANTILE = 0.9
-"""A span whose framewise score passes this share of validation frames looks wrong by itself."""
+
+def thresholds(
+    config: FlagConfig, validation_N: FloatArray, audit: Mapping[str, FloatArray]
+) -> dict[str, float]:
+    """The score above which a frame is flagged, by video; without validation videos as `top`."""
+    labelled = {v: score_T[~np.isnan(score_T)] for v, score_T in audit.items()}
+    if not any(map(len, labelled.values())):
+        raise DataError("the videos to audit have no labelled frame, so that nothing has a score")
+    share = 1 - config.percent / 100
+    match config.rule:
+        case "robust":
+            of_video = partial(_above_median, deviations=config.deviations)
+            return {v: of_video(score) if len(score) else np.inf for v, score in labelled.items()}
+        case "top_video":
+            return {
+                v: float(np.quantile(score, share)) if len(score) else np.inf
+                for v, score in labelled.items()
+            }
+        case "validation" if not np.isnan(validation_N).all():
+            tau = np.nanquantile(validation_N, config.quantile)
+        case "validation_sd" if not np.isnan(validation_N).all():
+            tau = np.nanmean(validation_N) + config.deviations * np.nanstd(validation_N)
+        case _:
+            tau = np.quantile(np.concatenate(list(labelled.values())), share)
+    return dict.fromkeys(audit, float(tau))
+
+
+def _above_median(score_T: FloatArray, *, deviations: float) -> float:
+    median = np.median(score_T)
+    return float(median + deviations * NORMAL_MAD * np.median(np.abs(score_T - median)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Thresholds:
-    """What decides on a frame: `suspicious` flags it, `appearance` says that it looks wrong."""
+class KindJudge:
+    """Tells a mislabel from a disorder by how wrong a span looks to the framewise scorer.
 
-    suspicious: float
-    appearance: float | None
-    """Of the framewise scorer; None where the run has none."""
+    A mislabelled span looks wrong frame by frame; a disordered one looks as right as any other.
+    """
+
+    slope: float
+    offset: float
+
+    def mislabel_probability(self, margin: float) -> float:
+        """Of a span, from its mean framewise margin."""
+        return float(1 / (1 + np.exp(-(self.slope * margin + self.offset))))
 
 
-def threshold(config: FlagConfig, validation: FloatArray, audit: FloatArray) -> float:
-    """The score above which a frame is flagged; without validation videos, that of `top`."""
-    if config.rule == "validation" and not np.isnan(validation).all():
-        return float(np.nanquantile(validation, config.quantile))
-    if np.isnan(audit).all():
-        raise DataError("the videos to audit have no labelled frame, so that nothing has a score")
-    return float(np.nanquantile(audit, 1 - config.percent / 100))
+def kind_judge(wrong_margins: FloatArray, right_margins: FloatArray) -> KindJudge:
+    """Learns from framewise margins of spans known to be mislabelled and of right ones."""
+    margins = np.concatenate([wrong_margins, right_margins])[:, None]
+    is_wrong = np.repeat([True, False], [len(wrong_margins), len(right_margins)])
+    model = LogisticRegression(class_weight="balanced").fit(margins, is_wrong)
+    return KindJudge(slope=float(model.coef_[0, 0]), offset=float(model.intercept_[0]))
 
 
 def suspicious_spans(
@@ -75,46 +111,63 @@ def describe(
     annotation: Annotation,
     *,
     score_T: FloatArray,
-    framewise_T: FloatArray | None,
-    thresholds: Thresholds,
-    logp_ETC: FloatArray,
+    appearance_T: FloatArray | None,
+    judge: KindJudge | None,
+    probability_C: FloatArray,
     classes: tuple[str, ...],
 ) -> Flag:
-    """A flag of one span; `logp_ETC` are the span's log-probabilities."""
+    """A flag of one span.
+
+    `appearance_T` is the framewise margin, None where the run has no framewise scorer;
+    `probability_C` is what later checkpoints make of the span's frames.
+    """
     inside = slice(span.start, span.stop)
     label = int(annotation.labels_T[span.start])
-    kind = ErrorKind.MISLABEL
-    if framewise_T is not None and thresholds.appearance is not None:
-        looks_wrong = float(np.nanmax(framewise_T[inside])) > thresholds.appearance
-        kind = ErrorKind.MISLABEL if looks_wrong else ErrorKind.DISORDER
-    suggested, probability = suggestion(logp_ETC, label)
-    reason = (
-        "frames look like another class"
-        if kind is ErrorKind.MISLABEL
-        else "frames look right, but not at this point of the video"
-    )
+    kind, confidence = ErrorKind.MISLABEL, None
+    if appearance_T is not None and judge is not None:
+        mislabel = judge.mislabel_probability(float(appearance_T[inside].mean()))
+        kind = ErrorKind.MISLABEL if mislabel >= 0.5 else ErrorKind.DISORDER
+        confidence = max(mislabel, 1 - mislabel)
+    suggested, probability = suggestion(probability_C, label)
     frame_seconds = float(np.median(np.diff(annotation.times_T))) if span.stop > 1 else 0.0
     return Flag(
         video=annotation.video,
         span=span,
         start_seconds=float(annotation.times_T[span.start]),
         stop_seconds=float(annotation.times_T[span.stop - 1]) + frame_seconds,
-        score=float(np.nanmean(score_T[inside])),
+        score=float(score_T[inside].mean()),
         kind=kind,
+        kind_confidence=confidence,
         label=classes[label],
         suggested=classes[suggested],
         suggested_probability=probability,
-        why=f"{reason}; later checkpoints prefer {classes[suggested]} ({probability:.0%})",
+        why=reason(kind, confidence, classes[label], classes[suggested], probability),
     )
 
 
-def suggestion(logp_ETC: FloatArray, label: int) -> tuple[int, float]:
-    """The class other than the label that the later half of the checkpoints finds likeliest."""
-    later = logp_ETC[logp_ETC.shape[0] // 2 :]
-    probability_C = np.exp(later.astype(np.float64)).mean(axis=(0, 1))
-    probability_C[label] = -1.0
-    best = int(probability_C.argmax())
-    return best, float(probability_C[best])
+def reason(
+    kind: ErrorKind, confidence: float | None, label: str, suggested: str, probability: float
+) -> str:
+    """Why a span is flagged, as a sentence for the reviewer."""
+    if kind is ErrorKind.DISORDER:
+        return (
+            f"The frames look like {label}, as labelled, but at this point of the video the model "
+            f"expects {suggested} ({probability:.0%})."
+        )
+    if confidence is None:
+        return f"Labelled {label}, but the model sees {suggested} ({probability:.0%})."
+    return (
+        f"Labelled {label}, but the model sees {suggested} ({probability:.0%}), and single frames "
+        f"do not look like {label} either."
+    )
+
+
+def suggestion(probability_C: FloatArray, label: int) -> tuple[int, float]:
+    """The likeliest class other than the label, and its probability."""
+    others_C = probability_C.copy()
+    others_C[label] = -1.0
+    best = int(others_C.argmax())
+    return best, float(others_C[best])
 
 
 def ranked(flags: Iterable[Flag]) -> pd.DataFrame:
@@ -125,7 +178,7 @@ def ranked(flags: Iterable[Flag]) -> pd.DataFrame:
         span = row.pop("span")
         rows.append({"rank": len(rows) + 1, **row, **span})
     columns = [
-        *("rank", "video", "start", "stop", "start_seconds", "stop_seconds", "score", "kind"),
-        *("label", "suggested", "suggested_probability", "why"),
+        *("rank", "video", "start", "stop", "start_seconds", "stop_seconds", "score"),
+        *("kind", "kind_confidence", "label", "suggested", "suggested_probability", "why"),
     ]
     return pd.DataFrame(rows, columns=columns)

@@ -10,11 +10,16 @@ class RunLayout:
 
     RUN = "run.json"
     FLAGS = "flags.parquet"
+    FLAGS_CSV = "flags.csv"
+    VIDEOS = "videos.csv"
+    """How far each video lies off the others as a whole."""
+    CALIBRATION = "calibration.json"
+    """What the rule behind the flags finds of planted errors."""
     METRICS = "metrics.json"
     TRAINING = "training.json"
     """In a fold: which of its trainings was asked for last."""
     REPORT = "report.html"
-    RESERVED = ("features.zarr", "scores.zarr", "ray", "records", "tensorboard")
+    RESERVED = ("features.zarr", "scores.zarr", "ray", "records", "reproduce", "tensorboard")
     """Folders of the root that a scorer can't be named after."""
 
     def __init__(self, root: Storage):
@@ -40,6 +45,15 @@ class RunLayout:
     def tensorboard(self) -> Storage:
         """Event files, where the config asks for them."""
         return self.root.child("tensorboard")
+
+    @property
+    def tables(self) -> Storage:
+        """The paper's tables, as `csl reproduce` made them."""
+        return self.root.child("reproduce/tables")
+
+    def variant(self, name: str) -> Storage:
+        """Root of a run that differs from this one in one respect."""
+        return self.root.child(f"reproduce/{name}")
 
     def scorer(self, name: str) -> Storage:
         """Rows and trajectories of one scorer."""

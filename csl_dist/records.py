@@ -20,6 +20,9 @@ BoolArray = npt.NDArray[np.bool_]
 UNLABELLED = -1
 """Class id of a frame without a label: context for the model, never part of a score."""
 
+NORMAL_MAD = 1.4826
+"""Standard deviations in one median absolute deviation, of a normal distribution."""
+
 
 class Split(StrEnum):
     """What a video is used for."""
@@ -150,6 +153,8 @@ class Flag:
     stop_seconds: float
     score: float
     kind: ErrorKind
+    kind_confidence: float | None
+    """Probability of this kind rather than the other; None where no scorer can tell them apart."""
     label: str
     suggested: str
     suggested_probability: float

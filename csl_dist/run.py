@@ -10,7 +10,14 @@ import numpy as np
 import torch
 
 from csl_dist.checkpoints import CheckpointInfo, CheckpointStore, require_fit
-from csl_dist.config import RunConfig, ScorerConfig, TrainConfig, config_as_dict, parse_config
+from csl_dist.config import (
+    ENSEMBLE,
+    RunConfig,
+    ScorerConfig,
+    TrainConfig,
+    config_as_dict,
+    parse_config,
+)
 from csl_dist.corrupt import Corruption, corrupted, planted_kinds
 from csl_dist.datasets import Dataset, open_dataset, read_errors
 from csl_dist.encoder import FEATURE_WIDTH, encoder_fingerprint, output_width
@@ -215,9 +222,18 @@ class Run:
             max_frames=config.max_frames,
         )
 
+    def flag_scorer(self) -> str:
+        """Whose scores decide on flags; by default the ensemble, where the run has one."""
+        default = ENSEMBLE if self.has_ensemble() else self.temporal_scorer()
+        return self.config.flag.scorer or default
+
+    def has_ensemble(self) -> bool:
+        """Whether the run has both a scorer that sees context and one that does not."""
+        return self.framewise_scorer() not in (None, self.temporal_scorer())
+
     def temporal_scorer(self) -> str:
-        """The scorer whose scores decide on flags."""
-        if self.config.flag.scorer is not None:
+        """The scorer that explains flags: the one that decides, or the first with context."""
+        if self.config.flag.scorer in self.config.scorers:
             return self.config.flag.scorer
         scorers = self.config.scorers
         temporal = [n for n, c in scorers.items() if sees_context(model_name(n, c))]

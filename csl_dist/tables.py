@@ -6,6 +6,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
+from csl_dist.baselines import BASELINES
 from csl_dist.catalog import CatalogEntry
 from csl_dist.check import SplitSummary
 from csl_dist.records import ErrorKind
@@ -14,26 +15,89 @@ from csl_dist.trainings import StoredTraining
 
 
 def metrics_table(metrics: dict[str, Any]) -> Table:
-    """`metrics.json` in the layout of the paper's tables, in percent."""
+    """The paper's columns and those of the run's own score, in percent."""
     title = (
         f"Known errors found: {metrics['videos']} videos, {metrics['frames']:,} frames, "
         f"{metrics['checkpoints']} checkpoints"
     )
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
+    table = Table(
+        title=title,
+        caption=f"own: {metrics['score']}; AP: average precision; EDA: of own",
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+        caption_justify="left",
+    )
     table.add_column("error")
     table.add_column("scorer")
-    for heading in ("EDA top 10 %", "AUC final", "AUC CSL", "AUC smoothed"):
+    own = metrics["score"]
+    columns = {
+        "AUC\nfinal": ("final", "auc_micro"),
+        "AUC\nCSL": ("csl", "auc_micro"),
+        "AUC\nsmoothed": ("csl_smoothed", "auc_micro"),
+        "AUC\nown": (own, "auc_micro"),
+        "AP\nown": (own, "average_precision"),
+        "EDA\ntop 10": (own, "eda_top_10"),
+    }
+    for heading in columns:
         table.add_column(heading, justify="right")
     for kind in ErrorKind:
         rows = [(s, m[kind]) for s, m in metrics["scorers"].items() if kind in m]
-        best = max((m["auc_smoothed"] or 0.0 for _, m in rows), default=None)
-        for scorer, m in rows:
-            names = ("eda_top_10", "auc_final", "auc_csl", "auc_smoothed")
-            cells = ["-" if m[name] is None else f"{100 * m[name]:.1f}" for name in names]
-            if m["auc_smoothed"] == best:
-                cells[-1] = f"[bold]{cells[-1]}[/]"
+        for scorer, by_name in rows:
+            cells = [percent(by_name[name], metric) for name, metric in columns.values()]
             table.add_row(kind, scorer, *cells, end_section=scorer == rows[-1][0])
     return table
+
+
+def rivals_table(metrics: dict[str, Any]) -> Table:
+    """The run's own score, then the paper's and the baselines, which are the temporal scorer's."""
+    own, temporal = metrics["scorer"], metrics["temporal_scorer"]
+    table = Table(
+        title=f"Beside other methods on the trajectories of {temporal}",
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+    )
+    table.add_column("score")
+    kinds = list(metrics["scorers"][temporal])
+    for kind in kinds:
+        for metric in ("AUC", "AP"):
+            table.add_column(f"{kind}\n{metric}", justify="right")
+    rows = {f"{metrics['score']}, {own}": (own, metrics["score"])}
+    rows |= {name: (temporal, name) for name in ("csl_smoothed", *BASELINES)}
+    for heading, (scorer, name) in rows.items():
+        cells = [
+            percent(metrics["scorers"][scorer][kind][name], metric)
+            for kind in kinds
+            for metric in ("auc_micro", "average_precision")
+        ]
+        table.add_row(heading, *cells, end_section=name == "csl_smoothed")
+    return table
+
+
+def flag_sentence(metrics: dict[str, Any]) -> str:
+    """What reviewers of the flags meet."""
+    words = {
+        "precision": "of flags are right",
+        "recall": "of known errors are flagged",
+        "kind_accuracy": "of these with the right kind",
+        "suggestion_accuracy": "of mislabelled ones with the right label suggested",
+    }
+    found = metrics["flags"]
+    return "flags: " + ", ".join(f"{found[k]:.0%} {w}" for k, w in words.items() if k in found)
+
+
+def budget_sentence(metrics: dict[str, Any], kind: str, top: int = 5) -> str:
+    """What a reviewer of the worst footage finds of one kind of error."""
+    found = metrics["scorers"][metrics["scorer"]][kind][metrics["score"]]
+    minutes = metrics["top_percent_minutes"][kind][str(top)]
+    return (
+        f"review: the worst {top} % of the footage, {minutes:.1f} minutes, are wrong to "
+        f"{percent(found, f'precision_top_{top}')} % and hold "
+        f"{percent(found, f'recall_top_{top}')} % of the {kind} errors' frames"
+    )
+
+
+def percent(metrics: dict[str, list[float]], name: str) -> str:
+    return f"{100 * metrics[name][0]:.1f}" if name in metrics else "-"
 
 
 def dataset_table(lines: Sequence[SplitSummary]) -> Table:

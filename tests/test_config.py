@@ -115,3 +115,27 @@ def test_demo_config_in_the_package_is_the_one_in_configs() -> None:
     repository = Path(__file__).parents[1]
     packaged = (repository / "csl_dist/demo.yaml").read_text()
     assert packaged == (repository / "configs/demo.yaml").read_text()
+
+
+@pytest.mark.parametrize("value", ["every_3rd", [], [0], 5])
+def test_unknown_checkpoint_strategy_is_one_sentence(value: object) -> None:
+    data = {"root": "r", "dataset": {"path": "p"}, "reduce": {"checkpoints": value}}
+    with pytest.raises(ConfigError) as caught:
+        parse_config(data, where="c.yaml")
+    assert str(caught.value) == (
+        f"c.yaml: reduce.checkpoints: {value!r} is neither one of full, every_2nd, every_5th, "
+        "every_10th, hybrid, last nor a list of epochs"
+    )
+
+
+def test_score_that_there_is_not_gets_the_nearest_name() -> None:
+    data = {"root": "r", "dataset": {"path": "p"}, "flag": {"score": "margin_smooth"}}
+    with pytest.raises(ConfigError, match="did you mean 'margin_smoothed'"):
+        parse_config(data, where="c.yaml")
+
+
+def test_ensemble_may_decide_but_can_not_be_trained() -> None:
+    data = {"root": "r", "dataset": {"path": "p"}}
+    assert parse_config({**data, "flag": {"scorer": "ensemble"}}, where="c").flag.scorer
+    with pytest.raises(ConfigError, match="name of all of them together"):
+        parse_config({**data, "scorers": {"ensemble": {"model": "framewise"}}}, where="c")

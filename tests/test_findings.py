@@ -4,13 +4,25 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 
+from csl_dist.baselines import BASELINES
+from csl_dist.checkpoints import CheckpointInfo, CheckpointStore
 from csl_dist.config import CorruptConfig, DatasetConfig, FlagConfig, RunConfig, ScorerConfig
-from csl_dist.findings import read_flags, write_flags
+from csl_dist.findings import (
+    read_flags,
+    read_scored,
+    write_calibration,
+    write_flags,
+    write_video_outliers,
+)
 from csl_dist.ledger import Unit
+from csl_dist.measurements import write_metrics
 from csl_dist.records import Split
 from csl_dist.run import Run, open_run, seen_features
+from csl_dist.score_names import BASES, SCORE_NAMES
 from csl_dist.trajectories import Group
 
 NUM_FRAMES = 40
@@ -32,27 +44,49 @@ def write_dataset(root: Path) -> RunConfig:
             "transformer": ScorerConfig(arguments={"preset": "tiny"}),
             "framewise": ScorerConfig(),
         },
-        flag=FlagConfig(min_frames=2, close_gap=0),
+        corrupt=CorruptConfig(lengths=(5, 9)),
+        flag=FlagConfig(score="csl", quantile=0.99, min_frames=2, close_gap=0),
     )
 
 
 def write_scores(run: Run) -> None:
     """Low everywhere, but high in one span of every audit video."""
     for scorer in run.config.scorers:
+        write_checkpoint(run, scorer)
+        store = run.trajectories(scorer)
         for video in run.dataset.in_split(Split.VAL, Split.AUDIT):
             score = np.linspace(0, 1, NUM_FRAMES)
             if video.split is Split.AUDIT and scorer == "transformer":
                 score[SUSPICIOUS] = 5.0
             unit = run.scores.unit(video.id, scorer, "made")
-            run.scores.write(video.id, scorer, unit, {"smoothed": score})
-    store = run.trajectories("transformer")
-    for video in run.dataset.in_split(Split.VAL, Split.AUDIT):
-        group = Group(fold=0, videos=(video.id,), lengths=(NUM_FRAMES,), fingerprint=video.id)
-        units = {1: Unit(f"{group.key}/epoch-0001", "made")}
-        store.create_rows(group, units, num_classes=2, dtype="float32")
-        logp = np.log(np.tile([0.2, 0.8], (NUM_FRAMES, 1)))
-        store.write_row(group, 1, units[1], logp)
-        store.compact(group, units)
+            run.scores.write(video.id, scorer, unit, {"csl": score, "margin": -0.6 + 0 * score})
+            group = Group(fold=0, videos=(video.id,), lengths=(NUM_FRAMES,), fingerprint=video.id)
+            units = {1: Unit(f"{group.key}/epoch-0001", "made")}
+            store.create_rows(group, units, num_classes=2, dtype="float32")
+            [annotation] = run.annotations([video.id], video.split)
+            probability = np.where(np.eye(2)[annotation.labels_T] == 1, 0.8, 0.2)
+            if video.split is Split.AUDIT:
+                probability[:] = 0.2, 0.8
+            store.write_row(group, 1, units[1], np.log(probability))
+            store.compact(group, units)
+
+
+def write_checkpoint(run: Run, scorer: str) -> None:
+    run.layout.fold(scorer, 0).put_json("training.json", {"training": "made"})
+    info = CheckpointInfo(
+        scorer=scorer,
+        fold=0,
+        epoch=1,
+        model=run.model_spec(scorer),
+        classes=run.dataset.classes,
+        class_weights=(1.0, 1.0),
+        train_ids=("v0",),
+        encoder=run.features.encoder,
+        training="made",
+        metrics={},
+    )
+    weights = {"weight": torch.zeros(1)}
+    CheckpointStore(run.layout.checkpoints(scorer, 0, "made")).save(info, weights, weights)
 
 
 @pytest.fixture
@@ -72,6 +106,11 @@ def test_suspicious_span_becomes_a_flag_with_kind_and_suggestion(config: RunConf
     assert (first.label, first.suggested) == ("a", "b")
     assert first.suggested_probability == pytest.approx(0.8)
     assert first.kind == "disorder", "single frames look right"
+    assert first.kind_confidence > 0.5
+    assert first.why.startswith("The frames look like a, as labelled, but at this point")
+    written = pd.read_csv(Path(config.root) / "flags.csv")
+    assert written.video.tolist() == flags.video.tolist()
+    assert list(written.columns) == list(flags.columns)
 
 
 def test_flags_are_not_made_again_without_need(config: RunConfig) -> None:
@@ -99,7 +138,70 @@ def test_flags_follow_a_scorer_that_is_taken_out(config: RunConfig) -> None:
     scorers = {"transformer": config.scorers["transformer"]}
     run = open_run(replace(config, scorers=scorers))
     write_flags(run)
-    assert set(read_flags(run.layout).kind) == {"mislabel"}, "nobody tells what frames look like"
+    flags = read_flags(run.layout)
+    assert set(flags.kind) == {"mislabel"}, "nobody tells what frames look like"
+    assert flags.kind_confidence.isna().all()
+
+
+def test_calibration_plants_errors_in_validation_videos_and_is_kept(config: RunConfig) -> None:
+    run = open_run(config)
+    found = write_calibration(run)
+    assert (found.planted_in, found.videos) == (Split.VAL, 1)
+    assert found.planted_spans >= 1
+    assert found.recall == 1.0, "a label of 20 % stands out among labels of 80 %"
+    path = Path(config.root) / "calibration.json"
+    before = path.stat().st_mtime_ns
+    assert write_calibration(open_run(config)) == found
+    assert path.stat().st_mtime_ns == before
+
+
+def test_calibration_without_validation_videos_plants_in_those_to_audit(config: RunConfig) -> None:
+    manifest = Path(config.dataset.path) / "manifest.csv"
+    manifest.write_text(manifest.read_text().replace("v1.txt,val", "v1.txt,train"))
+    found = write_calibration(open_run(config))
+    assert (found.planted_in, found.videos) == (Split.AUDIT, 2)
+    assert "2 audited videos" in found.sentence()
+
+
+def test_ensemble_decides_where_it_is_asked_to(config: RunConfig) -> None:
+    run = open_run(replace(config, flag=replace(config.flag, scorer="ensemble")))
+    assert write_flags(run) == 2
+    scored = read_scored(run, Split.AUDIT)
+    assert set(scored.scores) == {"transformer", "framewise", "ensemble"}
+
+
+def test_metrics_tell_scores_baselines_and_flags(config: RunConfig) -> None:
+    truth = Path(config.dataset.path) / "truth.csv"
+    truth.write_text(
+        f"video,kind,start,stop,true_label\nv2,mislabel,{SUSPICIOUS.start},{SUSPICIOUS.stop},b\n"
+    )
+    dataset = replace(config.dataset, truth=str(truth))
+    run = open_run(replace(config, dataset=dataset))
+    for scorer in config.scorers:
+        for video in ("v1", "v2", "v3"):
+            score = run.scores.read(video, scorer, "csl")
+            unit = run.scores.unit(video, scorer, "made")
+            run.scores.write(video, scorer, unit, dict.fromkeys(BASES, score))
+    write_flags(run)
+    metrics = write_metrics(run)
+    by_name = metrics["scorers"]["transformer"]["mislabel"]
+    assert {*SCORE_NAMES, *BASELINES} == set(by_name)
+    value, low, high = by_name["csl"]["auc_micro"]
+    assert low <= value <= high
+    assert value > 0.8
+    assert metrics["flags"] == {
+        "precision": 0.5,
+        "recall": 1.0,
+        "kind_accuracy": 0.0,
+        "suggestion_accuracy": 1.0,
+    }
+    assert metrics["top_percent_minutes"]["mislabel"]["10"] == pytest.approx(0.01, abs=0.005)
+
+
+def test_videos_are_listed_by_how_far_they_lie_off(config: RunConfig) -> None:
+    assert write_video_outliers(open_run(config)) == []
+    table = pd.read_csv(Path(config.root) / "videos.csv")
+    assert set(table.video) == {"v2", "v3"}
 
 
 def test_errors_for_training_are_planted_in_training_alone(config: RunConfig) -> None:

@@ -35,7 +35,7 @@ def demo(
 @app.command()
 def extract(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = False) -> None:  # noqa: B006
     """Turn frames into features."""
-    _extract(_stage(load_config(config, overrides), verbose))
+    _extract(open_stage(load_config(config, overrides), verbose))
 
 
 @app.command()
@@ -43,19 +43,19 @@ def train(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = Fals
     """Train every scorer, keeping a checkpoint of every epoch."""
     from csl_dist.remote.training import train as train_stage
 
-    train_stage(_stage(load_config(config, overrides), verbose))
+    train_stage(open_stage(load_config(config, overrides), verbose))
 
 
 @app.command()
 def audit(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = False) -> None:  # noqa: B006
     """Score the held-out videos with every checkpoint, and flag suspicious spans."""
-    _audit(_stage(load_config(config, overrides), verbose))
+    _audit(open_stage(load_config(config, overrides), verbose))
 
 
 @app.command()
 def evaluate(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
     """Compare the scores with known errors."""
-    stage = _stage(load_config(config, overrides), False)
+    stage = open_stage(load_config(config, overrides), False)
     if not stage.run.has_known_errors():
         raise DataError(
             f"{config} names no known errors; set dataset.truth to a CSV of them, plant some with "
@@ -70,7 +70,7 @@ def run(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = False)
     _run_all(load_config(config, overrides), verbose)
 
 
-def _stage(config: RunConfig, verbose: bool) -> "Stage":
+def open_stage(config: RunConfig, verbose: bool) -> "Stage":
     from csl_dist.remote.stage import Stage
     from csl_dist.run import open_run, write_run_file
 
@@ -83,7 +83,7 @@ def _run_all(config: RunConfig, verbose: bool) -> None:
     from csl_dist.remote.training import train as train_stage
     from csl_dist.report import write_report
 
-    stage = _stage(config, verbose)
+    stage = open_stage(config, verbose)
     _extract(stage)
     train_stage(stage)
     _audit(stage)
@@ -104,17 +104,26 @@ def _extract(stage: "Stage") -> None:
 
 
 def _audit(stage: "Stage") -> None:
-    from csl_dist.findings import write_flags
+    from csl_dist.findings import write_calibration, write_flags, write_video_outliers
     from csl_dist.remote.reduction import reduce
     from csl_dist.remote.scoring import score
 
     score(stage)
     reduce(stage)
     stage.say(f"flags: {write_flags(stage.run)} spans to review")
+    stage.say(f"calibration: {write_calibration(stage.run).sentence()}")
+    outliers = write_video_outliers(stage.run)
+    if outliers:
+        stage.say(f"videos far off as a whole (another one's labels?): {', '.join(outliers)}")
 
 
 def _evaluate(stage: "Stage") -> None:
     from csl_dist import tables
-    from csl_dist.findings import write_metrics
+    from csl_dist.measurements import write_metrics
 
-    console.print(tables.metrics_table(write_metrics(stage.run)))
+    metrics = write_metrics(stage.run)
+    console.print(tables.metrics_table(metrics))
+    console.print(tables.rivals_table(metrics))
+    for kind in metrics["top_percent_minutes"]:
+        say(tables.budget_sentence(metrics, kind))
+    say(tables.flag_sentence(metrics))

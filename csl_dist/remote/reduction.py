@@ -2,14 +2,16 @@
 
 import ray
 
+from csl_dist.config import ReduceConfig
 from csl_dist.ledger import Unit
 from csl_dist.records import Annotation, FloatArray, array_fingerprint, fingerprint
-from csl_dist.reduce import video_scores
+from csl_dist.reduce import trajectory_scores
 from csl_dist.remote.progress import progress_bar
 from csl_dist.remote.scoring import scored_annotations
 from csl_dist.remote.session import connect, get_all
 from csl_dist.remote.stage import Stage
 from csl_dist.run import Run, class_weights_of
+from csl_dist.score_names import BASES
 from csl_dist.scores import ScoreStore
 from csl_dist.trajectories import TrajectoryStore
 
@@ -42,8 +44,7 @@ def reduce(stage: Stage) -> None:
     title = "reduce: videos"
     with progress_bar(stage.console, title, total=total, done=total - num_pending) as bar:
         futures = {
-            _reduce_videos.remote(*job, run.scores, run.config.reduce.window): len(job[-1])
-            for job in jobs
+            _reduce_videos.remote(*job, run.scores, run.config.reduce): len(job[-1]) for job in jobs
         }
         while futures:
             ready, _ = ray.wait(list(futures))
@@ -59,6 +60,7 @@ def _unit(
         array_fingerprint(annotation.labels_T),
         weights_C.tolist(),
         run.config.reduce,
+        list(BASES),
     )
     return ScoreStore.unit(annotation.video, scorer, parts)
 
@@ -70,9 +72,9 @@ def _reduce_videos(
     weights_C: FloatArray,
     work: list[tuple[Annotation, Unit]],
     scores: ScoreStore,
-    window: int,
+    config: ReduceConfig,
 ) -> None:
     for annotation, unit in work:
         trajectory = store.trajectory(annotation.video)
-        by_name = video_scores(trajectory.read, annotation.labels_T, weights_C, window=window)
+        by_name = trajectory_scores(trajectory, annotation.labels_T, weights_C, config)
         scores.write(annotation.video, scorer, unit, by_name)

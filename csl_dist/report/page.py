@@ -44,13 +44,13 @@ def write_report(run: Run) -> str:
 def render(run: Run) -> str:
     """The whole page."""
     audit, validation = read_scored(run, Split.AUDIT), read_scored(run, Split.VAL)
-    thresholds = run_thresholds(run, audit, validation)
-    temporal = run.temporal_scorer()
+    taus = run_thresholds(run, audit, validation)
+    scorer, temporal = run.flag_scorer(), run.temporal_scorer()
     flags = read_flags(run.layout)
     truth = run.known_errors() if run.has_known_errors() else None
     # A video without any label has no score, and nothing to draw.
-    scored = [a for a in audit.annotations if not np.isnan(audit.scores[temporal][a.video]).all()]
-    by_worst = sorted(scored, key=lambda a: -float(np.nanmax(audit.scores[temporal][a.video])))
+    scored = [a for a in audit.annotations if not np.isnan(audit.scores[scorer][a.video]).all()]
+    by_worst = sorted(scored, key=lambda a: -float(np.nanmax(audit.scores[scorer][a.video])))
     spans_of = {
         a.video: [
             Span(int(start), int(stop))
@@ -61,12 +61,12 @@ def render(run: Run) -> str:
     sections = []
     for rank, annotation in enumerate(by_worst):
         video = annotation.video
-        score_T = audit.scores[temporal][video]
+        score_T = audit.scores[scorer][video]
         pictures = {}
         if rank < MAX_DETAILED:
             pictures = {
                 "label": Markup(label_ribbon(annotation.labels_T, run.dataset.classes)),
-                "curve": Markup(score_curve(score_T, thresholds.suspicious, spans_of[video])),
+                "curve": Markup(score_curve(score_T, taus[video], spans_of[video])),
                 "flags": Markup(span_bar(spans_of[video], annotation.num_frames, "#D55E00")),
                 "heatmap": Markup(_heatmap(run, temporal, annotation)),
             }
@@ -89,8 +89,8 @@ def render(run: Run) -> str:
         classes=[(name, class_colour(i)) for i, name in enumerate(run.dataset.classes)],
         metrics=_metrics(run),
         flags=flags.to_dict("records"),
-        tau=thresholds.suspicious,
-        scorer=temporal,
+        score=run.config.flag.score,
+        scorer=scorer,
         sections=sections,
     )
 
@@ -132,5 +132,5 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["percent"] = lambda v: "-" if v is None else f"{100 * v:.1f}"
+    environment.filters["percent"] = lambda v: f"{100 * v[0]:.1f}" if v else "-"
     return environment.get_template("page.html")

@@ -54,13 +54,19 @@ def test_run_produces_metrics_flags_and_report(
     metrics = json.loads((root / "metrics.json").read_text())
     assert (metrics["videos"], metrics["checkpoints"]) == (4, 4)
     assert metrics["frames"] > 0
-    for scorer in ("transformer", "framewise"):
+    for scorer in ("transformer", "framewise", "ensemble"):
         for kind in ("mislabel", "disorder"):
-            values = metrics["scorers"][scorer][kind]
-            assert set(values) == {"auc_final", "auc_csl", "auc_smoothed", "eda_top_10"}
-            assert all(0 <= value <= 1 for value in values.values())
+            by_name = metrics["scorers"][scorer][kind]
+            baselines = {"confident_learning"} if scorer != "ensemble" else set()
+            assert {"csl", "csl_smoothed", "final"} | baselines <= set(by_name)
+            for values in by_name.values():
+                assert {"auc_micro", "average_precision", "eda_top_10", "eda_egoper"} <= set(values)
+                assert all(0 <= v[0] <= 1 for v in values.values())
     flags = pd.read_parquet(root / "flags.parquet")
     assert {"video", "start", "stop", "score", "kind", "label", "suggested"} <= set(flags.columns)
+    assert len(pd.read_csv(root / "flags.csv")) == len(flags)
+    assert json.loads((root / "calibration.json").read_text())["planted_in"] == "val"
+    assert len(pd.read_csv(root / "videos.csv")) == 4
     page = (root / "report.html").read_text()
     assert "audit01" in page
     assert "http://" not in page
@@ -86,6 +92,23 @@ def test_finished_run_does_nothing_again(
     assert again.returncode == 0, again.stderr
     assert "train: epochs" not in again.stdout
     assert {p: p.stat().st_mtime_ns for p in kept} == before
+
+
+def test_reproduce_makes_the_papers_tables_of_a_finished_run(
+    undisturbed: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    path, _ = undisturbed
+    result = run_csl("reproduce", path, "--seeds", "1", "--no-noise")
+    assert result.returncode == 0, result.stderr
+    assert "train: epochs" not in result.stdout, "all of it comes from the same trajectories"
+    tables = path.parent / "run/reproduce/tables"
+    main = pd.read_csv(tables / "main.csv")
+    assert {"mislabel", "disorder"} == set(main.error)
+    sampling = pd.read_csv(tables / "sampling.csv")
+    assert {"last", "full", "every_2nd", "hybrid"} <= set(sampling.columns)
+    for name in ("main", "sampling", "final_against_csl", "architectures", "flags"):
+        assert (tables / f"{name}.md").exists()
+        assert "toprule" in (tables / f"{name}.tex").read_text()
 
 
 def test_status_shows_every_stage_done(

@@ -61,7 +61,7 @@ def test_init_check_and_run_on_features_alone_with_folds_and_planted_errors(
     assert "ready-made, 12 wide" in result.stdout
     metrics = json.loads((root / "metrics.json").read_text())
     assert metrics["videos"] == 16, "folds audit every video"
-    assert metrics["scorers"]["framewise"]["mislabel"]["auc_smoothed"] > 0.9
+    assert metrics["scorers"]["framewise"]["mislabel"]["csl_smoothed"]["auc_micro"][0] > 0.9
     assert "jitter" in metrics["scorers"]["framewise"]
     for fold in (0, 1):
         folder = root / f"framewise/fold-{fold}/checkpoints"

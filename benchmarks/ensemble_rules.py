@@ -1,0 +1,81 @@
+"""Which rule makes the best ensemble: AUC and average precision over finished runs, as Markdown.
+
+.venv/bin/python benchmarks/ensemble_rules.py ROOT…
+
+Give runs whose planted errors are others than those reported on: `findings.py --seed 1`.
+"""
+
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from csl_dist.config import FlagConfig
+from csl_dist.ensemble import scale_of
+from csl_dist.evaluate import measured, truth_of_kind
+from csl_dist.findings import read_all_scored
+from csl_dist.paper_tables import markdown
+from csl_dist.records import ErrorKind, FloatArray, Split
+from csl_dist.run import open_run, read_run_config
+
+KINDS = (ErrorKind.MISLABEL, ErrorKind.DISORDER)
+METRICS = ("auc_micro", "average_precision")
+HIGHS = (0.0, 0.5, 1.0, 1.5, 2.0)
+
+Rule = Callable[[FloatArray, FloatArray], FloatArray]
+
+
+def above(high: float) -> Rule:
+    return lambda t, f: t + np.maximum(f - high, 0)
+
+
+RULES: dict[str, Rule] = {
+    "temporal": lambda t, f: t,
+    "framewise": lambda t, f: f,
+    "mean": lambda t, f: (t + f) / 2,
+    "maximum": np.maximum,
+    **{f"temporal + framewise above {high:g} sd": above(high) for high in HIGHS},
+}
+"""Of both scores in standard deviations from their means."""
+
+
+def rule_metrics(root: str) -> pd.DataFrame:
+    """Rules in rows, kinds and metrics in columns, of one run and the default score."""
+    run = open_run(read_run_config(root))
+    scored = read_all_scored(run, FlagConfig().score)[Split.AUDIT]
+    temporal, framewise = run.temporal_scorer(), run.framewise_scorer()
+    assert framewise is not None
+    standard = {}
+    for scorer in (temporal, framewise):
+        scale = scale_of(scored.scores[scorer].values())
+        standard[scorer] = {v: scale.standard(x) for v, x in scored.scores[scorer].items()}
+    labels = {a.video: a.labels_T for a in scored.annotations}
+    errors, num_frames = run.known_errors(), {v: len(x) for v, x in labels.items()}
+    rows = {}
+    for name, rule in RULES.items():
+        scores = {v: rule(standard[temporal][v], standard[framewise][v]) for v in labels}
+        rows[name] = {
+            (kind.value, metric): measured(
+                truth_of_kind(kind, errors, num_frames), scores, labels, num_resamples=0
+            )[metric][0]
+            for kind in KINDS
+            for metric in METRICS
+        }
+    return pd.DataFrame(rows).T
+
+
+def main() -> None:
+    tables = [rule_metrics(root) for root in sys.argv[1:]]
+    mean = sum(tables[1:], tables[0]) / len(tables)
+    shown = pd.DataFrame({"rule": mean.index})
+    for kind in KINDS:
+        auc, precision = (100 * mean[kind.value, metric].to_numpy() for metric in METRICS)
+        shown[f"{kind} AUC / AP"] = [
+            f"{a:.1f} / {p:.1f}" for a, p in zip(auc, precision, strict=True)
+        ]
+    print(markdown(shown))
+
+
+if __name__ == "__main__":
+    main()

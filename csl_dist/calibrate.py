@@ -1,0 +1,166 @@
+"""What a flagging rule would find: errors planted in videos whose labels are believed right.
+
+Renaming spans changes labels alone, and trajectories hold none, so that no model is needed.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from csl_dist.config import CorruptConfig
+from csl_dist.corrupt import corrupted
+from csl_dist.errors import DataError
+from csl_dist.flag import KindJudge, kind_judge
+from csl_dist.records import (
+    UNLABELLED,
+    Annotation,
+    ErrorKind,
+    FloatArray,
+    Span,
+    Split,
+    runs_of,
+)
+
+MAX_VIDEOS = 40
+"""Videos that errors are planted in; more would tell little more."""
+SEED = 1_000_003
+"""Added to `corrupt.seed`, so that the errors are others than those of an experiment."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlantedVideo:
+    """A video before and after spans of it were mislabelled."""
+
+    clean: Annotation
+    wrong: Annotation
+    spans: tuple[Span, ...]
+
+
+def planted_videos(
+    annotations: Sequence[Annotation], config: CorruptConfig, *, num_classes: int
+) -> list[PlantedVideo]:
+    """Mislabelled versions of some of the videos; those without a labelled segment are left out."""
+    config = replace(config, seed=config.seed + SEED)
+    rng = np.random.default_rng(config.seed)
+    chosen = sorted(rng.permutation(len(annotations))[:MAX_VIDEOS])
+    videos = []
+    for annotation in (annotations[i] for i in chosen):
+        try:
+            corruption = corrupted(
+                annotation.labels_T,
+                ErrorKind.MISLABEL,
+                annotation.video,
+                config,
+                num_classes=num_classes,
+            )
+        except DataError:  # no labelled segment at all
+            continue
+        wrong = replace(annotation, labels_T=corruption.labels_T)
+        videos.append(PlantedVideo(clean=annotation, wrong=wrong, spans=corruption.spans))
+    return videos
+
+
+def judge_from(
+    videos: Sequence[PlantedVideo],
+    clean: Mapping[str, FloatArray],
+    wrong: Mapping[str, FloatArray],
+) -> KindJudge:
+    """How the framewise margins (T,) of mislabelled spans differ from those of right segments."""
+    wrong_margins = [
+        float(wrong[v.clean.video][span.start : span.stop].mean())
+        for v in videos
+        for span in v.spans
+    ]
+    right_margins = [
+        float(clean[v.clean.video][segment.start : segment.stop].mean())
+        for v in videos
+        for segment in runs_of(v.clean.labels_T)
+        if v.clean.labels_T[segment.start] != UNLABELLED
+    ]
+    return kind_judge(np.array(wrong_margins), np.array(right_margins))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """What the run's rule makes of mislabelled spans planted in videos believed right."""
+
+    planted_in: Split
+    """Validation videos; those to audit where there are none, whose own errors count as false."""
+    videos: int
+    hours: float
+    planted_spans: int
+    planted_share: float
+    """Of labelled frames."""
+    flags: int
+    recall: float
+    """Share of planted spans that a flag touches."""
+    precision: float | None
+    """Share of flags that touch a planted span; with rarer errors it is lower."""
+    false_flags_per_hour: float
+    judge: KindJudge | None
+    """Tells kinds apart; None where the run has no framewise scorer beside a temporal one."""
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Calibration":
+        judge = data.pop("judge")
+        planted_in = Split(data.pop("planted_in"))
+        return cls(planted_in=planted_in, judge=judge and KindJudge(**judge), **data)
+
+    def sentence(self) -> str:
+        source = "validation videos" if self.planted_in is Split.VAL else "audited videos"
+        right = "no flag" if self.precision is None else f"{self.precision:.0%} of flags"
+        return (
+            f"{self.recall:.0%} of {self.planted_spans} mislabelled spans planted in {self.videos} "
+            f"{source} are flagged, {right} there are right, and right labels give "
+            f"{self.false_flags_per_hour:.1f} flags an hour"
+        )
+
+
+def calibration(
+    videos: Sequence[PlantedVideo],
+    flagged: Mapping[str, Sequence[Span]],
+    *,
+    planted_in: Split,
+    judge: KindJudge | None,
+) -> Calibration:
+    """Compares planted spans with those flagged, by video."""
+    found = [
+        any(_overlap(span, flag) for flag in flagged[v.clean.video])
+        for v in videos
+        for span in v.spans
+    ]
+    true = [
+        any(_overlap(span, flag) for span in v.spans)
+        for v in videos
+        for flag in flagged[v.clean.video]
+    ]
+    labelled = sum(int((v.clean.labels_T != UNLABELLED).sum()) for v in videos)
+    hours = sum(annotated_seconds(v.clean) for v in videos) / 3600
+    return Calibration(
+        planted_in=planted_in,
+        videos=len(videos),
+        hours=hours,
+        planted_spans=len(found),
+        planted_share=sum(len(span) for v in videos for span in v.spans) / max(1, labelled),
+        flags=len(true),
+        recall=float(np.mean(found)) if found else 0.0,
+        precision=float(np.mean(true)) if true else None,
+        false_flags_per_hour=(len(true) - sum(true)) / hours if hours else 0.0,
+        judge=judge,
+    )
+
+
+def annotated_seconds(annotation: Annotation) -> float:
+    """Seconds of footage that have a label."""
+    times_T = annotation.times_T
+    frame_seconds = float(np.median(np.diff(times_T))) if len(times_T) > 1 else 0.0
+    return frame_seconds * int((annotation.labels_T != UNLABELLED).sum())
+
+
+def _overlap(one: Span, other: Span) -> bool:
+    return one.start < other.stop and other.start < one.stop

@@ -1,0 +1,94 @@
+"""`csl reproduce`: the paper's protocol and its tables."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from csl_dist.cli.app import ConfigPath, Overrides, Verbose, app, console, say
+from csl_dist.config import RunConfig, load_config
+
+if TYPE_CHECKING:
+    from csl_dist.paper_tables import SeedResults
+    from csl_dist.run import Run
+
+
+@app.command()
+def reproduce(
+    config: ConfigPath,
+    seeds: Annotated[int, typer.Option(min=1, help="Trainings to average over.")] = 3,
+    noise: Annotated[
+        bool, typer.Option(help="Also train with errors, four times for each seed.")
+    ] = True,
+    overrides: Overrides = [],  # noqa: B006
+    verbose: Verbose = False,
+) -> None:
+    """Run the paper's protocol and print its tables."""
+    from csl_dist.layout import RunLayout
+    from csl_dist.paper_tables import latex, markdown, paper_tables
+    from csl_dist.published import published_for
+    from csl_dist.reproduce import with_planted_errors
+    from csl_dist.run import open_run
+    from csl_dist.storage import Storage
+
+    base = load_config(config, overrides)
+    known = open_run(base).has_known_errors()
+    base = with_planted_errors(base, has_known_errors=known)
+    results = []
+    for seed in range(seeds):
+        say(f"seed {seed + 1} of {seeds}")
+        results.append(_seed_results(base, seed, noise, verbose))
+    layout = RunLayout(Storage(base.root))
+    for name, table in paper_tables(results, published_for(base.dataset)).items():
+        text = markdown(table)
+        layout.tables.put(f"{name}.md", text.encode())
+        layout.tables.put(f"{name}.csv", table.to_csv(index=False).encode())
+        layout.tables.put(f"{name}.tex", latex(table).encode())
+        console.print(f"\n{name.replace('_', ' ')}\n\n{text}", markup=False, soft_wrap=True)
+    say(f"tables: {layout.tables.url}")
+
+
+def _seed_results(base: RunConfig, seed: int, noise: bool, verbose: bool) -> "SeedResults":
+    from csl_dist.paper_tables import SeedResults
+    from csl_dist.reproduce import (
+        NOISE_KINDS,
+        NOISE_PERCENTS,
+        frozen_variant,
+        main_variant,
+        noise_variant,
+        sampling_aucs,
+    )
+
+    main = main_variant(base, seed)
+    run, metrics = _measured(main.config, verbose)
+    temporal = run.temporal_scorer()
+    noisy = {}
+    for kind in NOISE_KINDS if noise else ():
+        for percent in NOISE_PERCENTS:
+            variant = noise_variant(main, kind, percent, temporal)
+            say(f"training noise: {variant.name} %")
+            _, noisy[kind, percent] = _measured(variant.config, verbose)
+    frozen = None
+    if base.features.adapt is not None:
+        say("frozen encoder")
+        _, frozen = _measured(frozen_variant(main, temporal).config, verbose)
+    return SeedResults(
+        main=metrics, sampling=sampling_aucs(run, temporal), noise=noisy, frozen=frozen
+    )
+
+
+def _measured(config: RunConfig, verbose: bool) -> tuple["Run", dict[str, Any]]:
+    """Does all stages of a run, each from where it stopped; the run and its metrics."""
+    from csl_dist.cli.stages import open_stage
+    from csl_dist.findings import write_flags
+    from csl_dist.measurements import write_metrics
+    from csl_dist.remote.adaptation import adapt
+    from csl_dist.remote.extraction import extract
+    from csl_dist.remote.reduction import reduce
+    from csl_dist.remote.scoring import score
+    from csl_dist.remote.training import train
+
+    stage = open_stage(config, verbose)
+    for do in (extract, adapt, train, score, reduce):
+        do(stage)
+    write_flags(stage.run)
+    return stage.run, write_metrics(stage.run)

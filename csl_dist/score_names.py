@@ -1,0 +1,38 @@
+"""Names of the scores: what is measured, over which checkpoints, and how it is smoothed.
+
+`margin_late_segment` is the margin over the later half of the checkpoints, smoothed by segment.
+"""
+
+import difflib
+
+LATE = "_late"
+"""Over the later half of the selected checkpoints alone."""
+
+SMOOTHED = "_smoothed"
+"""The paper's local mean over `reduce.window` frames."""
+
+SEGMENT = "_segment"
+"""A local mean that stops at changes of the label, averaged with the whole segment's mean."""
+
+MEASURES = ("csl", "margin", "aum")
+BASES = (*MEASURES, *(f"{name}{LATE}" for name in MEASURES), "final")
+"""What `reduce` computes; smoothing is applied when a score is read."""
+
+SMOOTHINGS = ("", SMOOTHED, SEGMENT)
+SCORE_NAMES = tuple(f"{base}{smoothing}" for base in BASES for smoothing in SMOOTHINGS)
+
+
+def base_and_smoothing(name: str) -> tuple[str, str]:
+    """A score's name in two: what is stored, and the ending that says how it is smoothed."""
+    for ending in (SMOOTHED, SEGMENT):
+        if name.endswith(ending):
+            return name.removesuffix(ending), ending
+    return name, ""
+
+
+def known_score(name: str) -> str:
+    """The name itself; ValueError with the nearest one where there is no such score."""
+    if name not in SCORE_NAMES:
+        [near] = difflib.get_close_matches(name, SCORE_NAMES, n=1, cutoff=0)
+        raise ValueError(f"there is no score {name!r}; did you mean {near!r}?")
+    return name

@@ -1,0 +1,57 @@
+"""Which of a training's checkpoints an audit uses: the paper's sampling strategies."""
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+from csl_dist.errors import ConfigError
+
+NamedStrategy = Literal["full", "every_2nd", "every_5th", "every_10th", "hybrid", "last"]
+Strategy = NamedStrategy | tuple[int, ...]
+"""A name, or the epochs themselves."""
+
+STEPS = {"every_2nd": 2, "every_5th": 5, "every_10th": 10}
+
+
+def known_strategy(value: object) -> object:
+    """The value itself; ValueError where it is neither a strategy's name nor a list of epochs."""
+    names = get_args(NamedStrategy)
+    if isinstance(value, list | tuple):
+        fits = len(value) > 0 and all(isinstance(epoch, int) and epoch >= 1 for epoch in value)
+    else:
+        fits = value in names
+    if fits:
+        return value
+    raise ValueError(f"{value!r} is neither one of {', '.join(names)} nor a list of epochs")
+
+
+def selected_epochs(epochs: Sequence[int], strategy: Strategy) -> list[int]:
+    """The epochs that a strategy picks of those that there are, ascending; at least one.
+
+    `every_2nd` takes epochs 2, 4, 6 … of 1, 2, 3 …; `hybrid` every 2nd in the first quarter and
+    every 5th after it.
+    """
+    ordered = sorted(epochs)
+    if not ordered:
+        return []
+    if not isinstance(strategy, str):
+        missing = sorted(set(strategy) - set(ordered))
+        if missing:
+            raise ConfigError(
+                f"reduce.checkpoints names the epochs {', '.join(map(str, missing))}, but there "
+                f"are only {ordered[0]} to {ordered[-1]}"
+            )
+        return sorted(set(strategy))
+    if strategy == "full":
+        return ordered
+    picked: list[int] = []
+    if strategy in STEPS:
+        picked = _every(ordered, STEPS[strategy])
+    elif strategy == "hybrid":
+        quarter = len(ordered) // 4
+        picked = [*_every(ordered[:quarter], 2), *_every(ordered[quarter:], 5)]
+    # A training shorter than the step still has a last checkpoint.
+    return picked or ordered[-1:]
+
+
+def _every(epochs: list[int], step: int) -> list[int]:
+    return epochs[step - 1 :: step]

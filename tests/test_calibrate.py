@@ -1,0 +1,68 @@
+import numpy as np
+
+from csl_dist.calibrate import Calibration, calibration, judge_from, planted_videos
+from csl_dist.config import CorruptConfig
+from csl_dist.flag import KindJudge
+from csl_dist.records import Annotation, Span, Split
+
+CONFIG = CorruptConfig(rate=0.2, lengths=(5, 8))
+
+
+def annotations(num: int) -> list[Annotation]:
+    labels = np.repeat([0, 1, 2], 20)
+    return [
+        Annotation(video=f"v{i}", labels_T=labels, times_T=np.arange(60) / 10) for i in range(num)
+    ]
+
+
+def test_planted_videos_differ_in_their_spans_alone_and_not_from_run_to_run() -> None:
+    videos = planted_videos(annotations(3), CONFIG, num_classes=3)
+    assert [v.clean.video for v in videos] == ["v0", "v1", "v2"]
+    for video in videos:
+        changed = np.zeros(60, dtype=bool)
+        for span in video.spans:
+            changed[span.start : span.stop] = True
+        assert np.array_equal(video.clean.labels_T != video.wrong.labels_T, changed)
+    again = planted_videos(annotations(3), CONFIG, num_classes=3)
+    assert [v.spans for v in again] == [v.spans for v in videos]
+
+
+def test_video_without_a_label_is_left_out_and_many_videos_are_sampled() -> None:
+    bare = Annotation(video="bare", labels_T=np.full(9, -1), times_T=np.arange(9.0))
+    videos = planted_videos([bare, *annotations(1)], CONFIG, num_classes=3)
+    assert [v.clean.video for v in videos] == ["v0"]
+    assert len(planted_videos(annotations(100), CONFIG, num_classes=3)) == 40
+
+
+def test_calibration_counts_planted_spans_found_and_flags_that_are_right() -> None:
+    videos = planted_videos(annotations(2), CONFIG, num_classes=3)
+    first, second = videos
+    right_frame = int(np.flatnonzero(second.clean.labels_T == second.wrong.labels_T)[0])
+    flagged = {"v0": list(first.spans), "v1": [Span(right_frame, right_frame + 1)]}
+    found = calibration(videos, flagged, planted_in=Split.VAL, judge=None)
+    num_first, num_all = len(first.spans), len(first.spans) + len(second.spans)
+    assert found.recall == num_first / num_all
+    assert found.precision == num_first / (num_first + 1)
+    assert np.isclose(found.hours, 12 / 3600)
+    assert np.isclose(found.false_flags_per_hour, 300)
+    assert f"{num_all} mislabelled spans planted in 2 validation videos" in found.sentence()
+
+
+def test_calibration_without_flags_has_no_precision_and_survives_json() -> None:
+    videos = planted_videos(annotations(2), CONFIG, num_classes=3)
+    judge = KindJudge(slope=2.0, offset=-1.0)
+    found = calibration(videos, {"v0": [], "v1": []}, planted_in=Split.AUDIT, judge=judge)
+    assert (found.recall, found.precision, found.flags) == (0.0, None, 0)
+    assert Calibration.from_json(found.as_json()) == found
+    assert Calibration.from_json({**found.as_json(), "judge": None}).judge is None
+
+
+def test_judge_learns_from_planted_spans_and_right_segments() -> None:
+    videos = planted_videos(annotations(4), CONFIG, num_classes=3)
+    clean = {v.clean.video: np.full(60, -0.8) for v in videos}
+    wrong = {
+        v.clean.video: np.where(v.clean.labels_T != v.wrong.labels_T, 0.7, -0.8) for v in videos
+    }
+    judge = judge_from(videos, clean, wrong)
+    assert judge.mislabel_probability(0.7) > 0.8
+    assert judge.mislabel_probability(-0.8) < 0.2
