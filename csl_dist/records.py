@@ -72,6 +72,8 @@ class Video:
     media: Media = Media.VIDEO
     source_fps: float = 0.0
     """Frames or features per second; a video file tells its own, so there it is 0."""
+    labels_fps: float = 0.0
+    """Label entries per second, where videos differ in that; else 0."""
     group: str | None = None
     """What must not be split over folds: a surgeon, a participant."""
 

@@ -16,6 +16,7 @@ def status(root: Root) -> None:
 def report(root: Root) -> None:
     """Write the HTML report."""
     from csl_dist.report import write_report
-    from csl_dist.run import open_run, read_run_config
+    from csl_dist.run import open_run
+    from csl_dist.run_file import read_run_config
 
     say(f"report: {write_report(open_run(read_run_config(root)))}")

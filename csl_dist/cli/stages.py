@@ -105,6 +105,7 @@ def _extract(stage: "Stage") -> None:
 
 def _audit(stage: "Stage") -> None:
     from csl_dist.findings import write_calibration, write_flags, write_video_outliers
+    from csl_dist.publish import publish_verdict
     from csl_dist.remote.reduction import reduce
     from csl_dist.remote.scoring import score
 
@@ -115,6 +116,7 @@ def _audit(stage: "Stage") -> None:
     outliers = write_video_outliers(stage.run)
     if outliers:
         stage.say(f"videos far off as a whole (another one's labels?): {', '.join(outliers)}")
+    publish_verdict(stage.run)
 
 
 def _evaluate(stage: "Stage") -> None:

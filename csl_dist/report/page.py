@@ -7,7 +7,7 @@ import jinja2
 import numpy as np
 from markupsafe import Markup
 
-from csl_dist.findings import read_flags, read_scored, run_thresholds
+from csl_dist.findings import read_scored, run_thresholds
 from csl_dist.layout import RunLayout
 from csl_dist.records import Annotation, Span, Split
 from csl_dist.reduce import frame_losses
@@ -19,6 +19,7 @@ from csl_dist.report.drawing import (
     span_bar,
 )
 from csl_dist.run import Run
+from csl_dist.verdict import read_flags
 
 MAX_DETAILED = 40
 """Videos drawn in full, worst first; all others stand in the index alone."""
