@@ -14,6 +14,9 @@ from csl_dist.ledger import Ledger, Unit
 from csl_dist.records import Annotation, FloatArray
 from csl_dist.storage import Storage, key_part
 
+ANNOTATION = "annotation"
+"""Folder of the labels beside the scores."""
+
 
 class ScoreStore:
     """Arrays (T,) named by video, scorer and score; NaN on frames without a label."""
@@ -96,7 +99,8 @@ class ScoreStore:
         folder = f"{key_part(video)}/{key_part(scorer)}"
         keys = (key.removeprefix(f"{folder}/") for key in self._storage.list_keys(folder))
         parts = [key.split("/") for key in keys]
-        return sorted(name for name, *rest in parts if rest == ["zarr.json"])
+        names = {name for name, *rest in parts if rest == ["zarr.json"]}
+        return sorted(names - {ANNOTATION})
 
     def read(self, video: str, scorer: str, name: str) -> FloatArray:
         """One score (T,) of a video."""
@@ -118,4 +122,4 @@ class ScoreStore:
 
 
 def _annotation_key(video: str, scorer: str) -> str:
-    return f"{key_part(video)}/{key_part(scorer)}/annotation"
+    return f"{key_part(video)}/{key_part(scorer)}/{ANNOTATION}"

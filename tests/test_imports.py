@@ -29,7 +29,7 @@ LAYERS = (
     ("findings", "measurements", "reproduce", "paper_tables", "status", "trainings"),
     ("publish", "query"),
     ("relabel",),
-    ("report", "export", "tables"),
+    ("report", "export", "tables", "answers"),
     ("remote",),
     ("bench",),
     ("cli",),

@@ -1,6 +1,16 @@
 """The `csl` command, one module per group of commands."""
 
-from csl_dist.cli import bench, checkpoints, dataset, features, reproduce, results, stages
+from csl_dist.cli import bench, checkpoints, dataset, features, query, reproduce, results, stages
 from csl_dist.cli.app import main
 
-__all__ = ["bench", "checkpoints", "dataset", "features", "main", "reproduce", "results", "stages"]
+__all__ = [
+    "bench",
+    "checkpoints",
+    "dataset",
+    "features",
+    "main",
+    "query",
+    "reproduce",
+    "results",
+    "stages",
+]
