@@ -76,7 +76,7 @@ class ChunkReader:
         array = open_array(storage, key)
         self.shape = array.shape
         self.chunks = array.chunks
-        self.attributes = dict(array.attrs)
+        self.attributes: dict[str, Any] = dict(array.attrs)
         self.where = f"{storage.url}/{key}"
         self._dtype = array.dtype
         self._key_of = array.metadata.encode_chunk_key

@@ -150,7 +150,12 @@ class Run:
             labels_T = corruption.labels_T
             order_T = corruption.order_T if corruption.moves_frames else None
         return Annotation(
-            video=video.id, labels_T=labels_T, times_T=timeline.times_T, order_T=order_T
+            video=video.id,
+            labels_T=labels_T,
+            times_T=timeline.times_T,
+            order_T=order_T,
+            source_fps=timeline.source_fps,
+            duration=timeline.duration,
         )
 
     def corruption(self, video: str, labels_T: IntArray, use: Split) -> Corruption | None:

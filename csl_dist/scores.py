@@ -71,7 +71,11 @@ class ScoreStore:
                 shape=values_T.shape,
                 chunks=values_T.shape,
                 dtype="float64" if name == "times" else "int64",
-                attributes={"class_weights": class_weights_C.tolist()},
+                attributes={
+                    "class_weights": class_weights_C.tolist(),
+                    "source_fps": annotation.source_fps,
+                    "duration": annotation.duration,
+                },
             )
             array[:] = values_T
 
@@ -91,6 +95,8 @@ class ScoreStore:
             labels_T=labels.read(0),
             times_T=times.read(0),
             order_T=ChunkReader(self._storage, f"{key}/order").read(0) if moved else None,
+            source_fps=float(labels.attributes["source_fps"]),
+            duration=float(labels.attributes["duration"]),
         )
         return annotation, np.array(labels.attributes["class_weights"])
 

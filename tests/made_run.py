@@ -1,7 +1,8 @@
 """A finished run, made without Ray or training: its checkpoints' opinions are written by hand.
 
-Four videos of 300 frames at 10 fps: one trains, one validates, two are audited. The models know the
-truth (a, then b, then c) but for noise. In `v2`, frames 120 to 159 are labelled c, and are b.
+Four videos of 30 s at 20 fps, sampled at 10: one trains, one validates, two are audited. The
+models know the truth (a, then b, then c) but for noise. In `v2`, frames 120 to 159 are labelled c,
+and are b.
 """
 
 from pathlib import Path
@@ -23,6 +24,7 @@ CLASSES = ("a", "b", "c")
 NUM_FRAMES = 300
 NUM_EPOCHS = 6
 FPS = 10
+SOURCE_FPS = 20
 TRUE_LABELS = np.repeat([0, 1, 2], 100)
 WRONG = slice(120, 160)
 CLASS_WEIGHTS = np.array([0.5, 1.0, 2.0])
@@ -55,10 +57,11 @@ def write_dataset(folder: Path) -> None:
 
 def write_video(path: Path) -> None:
     with av.open(str(path), "w") as container:
-        stream = container.add_stream("libx264", rate=FPS, options={"preset": "ultrafast"})
+        stream = container.add_stream("libx264", rate=SOURCE_FPS, options={"preset": "ultrafast"})
         stream.width, stream.height, stream.pix_fmt = 32, 32, "yuv420p"
-        for t in range(NUM_FRAMES):
-            pixels = np.full((32, 32, 3), t * 255 // NUM_FRAMES, dtype=np.uint8)
+        num_frames = NUM_FRAMES * SOURCE_FPS // FPS
+        for t in range(num_frames):
+            pixels = np.full((32, 32, 3), t * 255 // num_frames, dtype=np.uint8)
             container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
         container.mux(stream.encode())
 
@@ -66,7 +69,7 @@ def write_video(path: Path) -> None:
 def config_of(folder: Path) -> RunConfig:
     return RunConfig(
         root=str(folder / "run"),
-        dataset=DatasetConfig(path=str(folder), truth=str(folder / "errors.csv")),
+        dataset=DatasetConfig(path=str(folder), truth=str(folder / "errors.csv"), fps=FPS),
         scorers={
             "transformer": ScorerConfig(arguments={"preset": "tiny"}),
             "framewise": ScorerConfig(),
@@ -86,7 +89,13 @@ def log_probabilities(video: str, scorer: str) -> npt.NDArray[np.float16]:
 
 
 def annotation_of(video: str) -> Annotation:
-    return Annotation(video=video, labels_T=labels_of(video), times_T=np.arange(NUM_FRAMES) / FPS)
+    return Annotation(
+        video=video,
+        labels_T=labels_of(video),
+        times_T=np.arange(NUM_FRAMES) / FPS,
+        source_fps=float(SOURCE_FPS),
+        duration=NUM_FRAMES / FPS,
+    )
 
 
 def write_trajectory(run: Run, scorer: str, video: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from csl_dist.cli.app import Root, app, complain, console
+from csl_dist.cli.app import Revision, Root, app, complain, console
 from csl_dist.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -32,11 +32,6 @@ class Form(StrEnum):
     TABLE = "table"
     JSON = "json"
     CSV = "csv"
-
-
-Revision = Annotated[
-    int | None, typer.Option(help="Number of the audit: 0 is the first, the newest if left out.")
-]
 
 
 @app.command()

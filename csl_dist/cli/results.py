@@ -1,6 +1,11 @@
-"""Commands that look at a run: `csl status`, `csl report`."""
+"""Commands that look at a run: `csl status`, `csl report`, `csl export`."""
 
-from csl_dist.cli.app import Root, app, console, say
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from csl_dist.cli.app import Revision, Root, app, console, say
 
 
 @app.command()
@@ -10,6 +15,20 @@ def status(root: Root) -> None:
     from csl_dist.status import run_status
 
     console.print(tables.status_table(run_status(root)))
+
+
+@app.command()
+def export(
+    root: Root,
+    form: Annotated[str, typer.Option("--format", help="The tool or file format.")],
+    out: Annotated[Path, typer.Option(help="File or folder to write.")],
+    revision: Revision = None,
+) -> None:
+    """Write findings for label-studio, fiftyone, cvat, activitynet, csv, parquet, hdf5."""
+    from csl_dist.export import export as export_findings
+    from csl_dist.query import open_audit
+
+    say(f"{form}: {export_findings(open_audit(root, revision=revision), form, out)}")
 
 
 @app.command()
