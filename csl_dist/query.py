@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
+from csl_dist.ensemble import Scale, ensemble_score
 from csl_dist.errors import DataError, NotReadyError
 from csl_dist.layout import RunLayout
 from csl_dist.records import (
@@ -23,8 +24,9 @@ from csl_dist.records import (
     Split,
     Video,
 )
-from csl_dist.reduce import cumulative_loss, weighted_losses
+from csl_dist.reduce import chosen_rows, cumulative_loss, smoothed_as_named, weighted_losses
 from csl_dist.run_file import read_run_file, read_videos
+from csl_dist.score_names import base_and_smoothing
 from csl_dist.scores import ScoreStore
 from csl_dist.storage import Storage, key_part
 from csl_dist.trajectories import Trajectory, TrajectoryStore
@@ -78,10 +80,11 @@ class Audit:
 
     @property
     def scorer(self) -> str:
-        """The scorer that is meant where none is named: the one that decides on flags."""
+        """The scorer that is meant where none is named: the one that explains flags."""
         if self.revision in self._verdicts:
-            return self.verdict.scorer
-        return self.config.flag.scorer or self.scorers[0]
+            return self.verdict.temporal
+        named = self.config.flag.scorer
+        return named if named in self.scorers else self.scorers[0]
 
     @property
     def known_errors(self) -> tuple[PlantedError, ...]:
@@ -109,7 +112,10 @@ class Audit:
         return sentences
 
     def videos(self) -> pd.DataFrame:
-        """The audited videos, worst first; NaN where a video has no score yet."""
+        """The audited videos, worst first; NaN where a video has no score yet.
+
+        `worst` and `mean` are of the score that decides on flags, over the video's frames.
+        """
         flags = self.flags() if self.revision in self._verdicts else pd.DataFrame({"video": []})
         num_flags = flags.video.value_counts()
         rows = []
@@ -169,8 +175,27 @@ class Audit:
         )
 
     def score(self, video: str, name: str, *, scorer: str | None = None) -> FloatArray:
-        """One stored score (T,) of a video; NaN on frames without a label."""
-        return self._scores_of(self._known(video)).read(video, self._scorer(scorer), name)
+        """One score (T,) of a video, smoothed as its name ends; NaN on frames without a label."""
+        scorer = self._scorer(scorer)
+        base, smoothing = base_and_smoothing(name)
+        score_T = self._scores_of(self._known(video)).read(video, scorer, base)
+        if not smoothing:
+            return score_T
+        labels_T = self.annotation(video, scorer=scorer).labels_T
+        window = self.config.reduce.window
+        return smoothed_as_named(score_T, labels_T, smoothing=smoothing, window=window)
+
+    def deciding_score(self, video: str) -> FloatArray:
+        """The score (T,) that is compared with the threshold, of one scorer or of both."""
+        verdict = self.verdict
+        if verdict.scales is None or verdict.framewise is None:
+            return self.score(video, verdict.score, scorer=verdict.scorer)
+        temporal, framewise = (Scale(mean=m, deviation=d) for m, d in verdict.scales)
+        return ensemble_score(
+            self.score(video, verdict.score, scorer=verdict.temporal),
+            self.score(video, verdict.score, scorer=verdict.framewise),
+            (temporal, framewise),
+        )
 
     def annotation(self, video: str, *, scorer: str | None = None) -> Annotation:
         """The labels and times of a video's frames, as this audit saw them."""
@@ -181,20 +206,21 @@ class Audit:
         video: str,
         *,
         labels: Labels | None = None,
-        every: int = 1,
+        every: int | None = None,
         weighted: bool | None = None,
         scorer: str | None = None,
     ) -> FloatArray:
         """CSL (T,) of a video: under its labels, or others, over every n-th checkpoint.
 
-        `weighted` None is as the run has it. Frames without a label have NaN.
+        `every` and `weighted` None are as the run has them. Frames without a label have NaN.
         """
-        if labels is None and every == 1 and weighted in (None, self.config.reduce.weighted):
+        if labels is None and every is None and weighted in (None, self.config.reduce.weighted):
             return self.score(video, "csl", scorer=scorer)
-        losses_ET = self.trajectory(
-            video, labels=labels, every=every, weighted=weighted, scorer=scorer
-        )
-        return cumulative_loss(losses_ET)
+        losses_ET = self.trajectory(video, labels=labels, weighted=weighted, scorer=scorer)
+        if every is not None:
+            return cumulative_loss(every_nth(losses_ET, every))
+        epochs = self.log_probabilities(video, scorer=scorer).epochs
+        return cumulative_loss(losses_ET[chosen_rows(epochs, self.config.reduce.checkpoints)])
 
     def trajectory(
         self,
@@ -202,7 +228,6 @@ class Audit:
         *,
         frames: slice | int | None = None,
         labels: Labels | None = None,
-        every: int = 1,
         weighted: bool | None = None,
         scorer: str | None = None,
     ) -> FloatArray:
@@ -216,7 +241,7 @@ class Audit:
         logp_ET = trajectory.of_classes(np.maximum(part_T, 0), span.start)
         use_weights = self.config.reduce.weighted if weighted is None else weighted
         weights_C = class_weights_C if use_weights else np.ones(len(self.classes))
-        return weighted_losses(every_nth(logp_ET, every), part_T, weights_C)
+        return weighted_losses(logp_ET, part_T, weights_C)
 
     def log_probabilities(self, video: str, *, scorer: str | None = None) -> Trajectory:
         """The stored trajectory of a video, which is read as asked for and knows no labels."""
@@ -279,7 +304,8 @@ class Audit:
     def _video_facts(self, video: str) -> dict[str, float]:
         try:
             annotation = self.annotation(video)
-            score_T = self.score(video, "smoothed")
+            decided = self.revision in self._verdicts
+            score_T = self.deciding_score(video) if decided else self.score(video, "smoothed")
         except NotReadyError:
             return {}
         facts = {"frames": annotation.num_frames, "seconds": float(annotation.times_T[-1])}

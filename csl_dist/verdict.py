@@ -21,14 +21,17 @@ class Verdict:
     """How the flags of an audit came about."""
 
     scorer: str
-    """Whose score decides on flags."""
+    """Whose score decides on flags: a scorer, or `ensemble`."""
+    temporal: str
+    """The scorer that explains flags."""
     framewise: str | None
     """The scorer that sees single frames only, if the run has one."""
     score: str
     """Name of the score that is compared with the threshold."""
-    threshold: float
-    appearance: float | None
-    """Threshold of the framewise scorer, above which frames look wrong by themselves."""
+    thresholds: dict[str, float]
+    """The score above which a frame is flagged, by audit video."""
+    scales: tuple[tuple[float, float], tuple[float, float]] | None
+    """Mean and deviation of the temporal and the framewise score; None without an ensemble."""
     made_from: str
     """Fingerprint of the scores; changes whenever the audit does."""
     known_errors: tuple[PlantedError, ...] = ()
@@ -50,7 +53,10 @@ def read_verdict(layout: RunLayout) -> Verdict:
     content: dict[str, Any] = layout.root.read_json(layout.AUDIT)
     errors = tuple(_known_error(error) for error in content.pop("known_errors"))
     changed = tuple(content.pop("changed"))
-    return Verdict(known_errors=errors, changed=changed, **content)
+    scales = content.pop("scales")
+    if scales is not None:
+        scales = (tuple(scales[0]), tuple(scales[1]))
+    return Verdict(known_errors=errors, changed=changed, scales=scales, **content)
 
 
 def put_flags(layout: RunLayout, flags: pd.DataFrame) -> None:

@@ -11,12 +11,13 @@ import av
 import numpy as np
 import numpy.typing as npt
 
+from csl_dist.checkpoints import CheckpointInfo, CheckpointStore
 from csl_dist.config import DatasetConfig, FlagConfig, RunConfig, ScorerConfig
 from csl_dist.findings import write_flags
 from csl_dist.ledger import Unit
 from csl_dist.publish import publish_verdict
 from csl_dist.records import Annotation, Split
-from csl_dist.reduce import video_scores
+from csl_dist.reduce import trajectory_scores
 from csl_dist.run import Run, open_run, write_run_file
 from csl_dist.trajectories import Group
 
@@ -98,6 +99,26 @@ def annotation_of(video: str) -> Annotation:
     )
 
 
+def write_checkpoints(run: Run, scorer: str) -> None:
+    """What checkpoints say of themselves; they hold no weights."""
+    run.layout.fold(scorer, 0).put_json(run.layout.TRAINING, {"training": "made"})
+    store = CheckpointStore(run.layout.checkpoints(scorer, 0, "made"))
+    for epoch in range(1, NUM_EPOCHS + 1):
+        info = CheckpointInfo(
+            scorer=scorer,
+            fold=0,
+            epoch=epoch,
+            model=run.model_spec(scorer),
+            classes=CLASSES,
+            class_weights=tuple(CLASS_WEIGHTS.tolist()),
+            train_ids=("v0",),
+            encoder=run.features.encoder,
+            training="made",
+            metrics={"train_loss": 1 / epoch},
+        )
+        store.save(info, {}, {})
+
+
 def write_trajectory(run: Run, scorer: str, video: str) -> None:
     group = Group(fold=0, videos=(video,), lengths=(NUM_FRAMES,), fingerprint=video)
     units = {
@@ -114,7 +135,7 @@ def write_trajectory(run: Run, scorer: str, video: str) -> None:
 def write_scores(run: Run, scorer: str, video: str) -> None:
     annotation = annotation_of(video)
     trajectory = run.trajectories(scorer).trajectory(video)
-    by_name = video_scores(trajectory.read, annotation.labels_T, CLASS_WEIGHTS, window=9)
+    by_name = trajectory_scores(trajectory, annotation.labels_T, CLASS_WEIGHTS, run.config.reduce)
     run.scores.write_annotation(annotation, scorer, CLASS_WEIGHTS)
     run.scores.write(video, scorer, run.scores.unit(video, scorer, "made"), by_name)
 
@@ -142,6 +163,7 @@ def make_run(folder: Path) -> str:
     run = open_made_run(folder)
     write_run_file(run)
     for scorer in run.config.scorers:
+        write_checkpoints(run, scorer)
         for video, split in SPLITS.items():
             if split != "train":
                 write_trajectory(run, scorer, video)

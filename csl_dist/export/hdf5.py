@@ -7,7 +7,7 @@ import numpy as np
 
 from csl_dist.query import Audit
 from csl_dist.records import Split
-from csl_dist.reduce import BLOCK_FRAMES
+from csl_dist.reduce import frame_blocks
 from csl_dist.storage import key_part
 
 CHUNK_FRAMES = 128
@@ -38,9 +38,8 @@ def _write_trajectory(audit: Audit, group: h5py.Group, video: str, scorer: str) 
         dtype=np.float16 if audit.config.score.dtype == "float16" else np.float32,
         chunks=(num_checkpoints, min(num_frames, CHUNK_FRAMES), num_classes),
     )
-    for start in range(0, num_frames, BLOCK_FRAMES):
-        stop = min(num_frames, start + BLOCK_FRAMES)
-        array[:, start:stop] = trajectory.read(start, stop)
+    for block in frame_blocks(num_frames, num_checkpoints * num_classes):
+        array[:, block] = trajectory.read(block.start, block.stop)
     group.create_dataset("epoch", data=trajectory.epochs)
     for name in ("csl", "smoothed"):
         group.create_dataset(name, data=audit.score(video, name, scorer=scorer))

@@ -38,9 +38,7 @@ class _Reduction:
 
     def reduce_video(self, annotation: Annotation, unit: Unit) -> None:
         trajectory = self.store.trajectory(annotation.video)
-        by_name = trajectory_scores(
-            trajectory, annotation.labels_T, self.weights_C, self.config
-        )
+        by_name = trajectory_scores(trajectory, annotation.labels_T, self.weights_C, self.config)
         self.scores.write_annotation(annotation, self.scorer, self.class_weights_C)
         self.scores.write(annotation.video, self.scorer, unit, by_name)
 
