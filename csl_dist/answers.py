@@ -28,6 +28,25 @@ def flag_table(flags: pd.DataFrame) -> Table:
     return table
 
 
+def corrections_table(corrections: pd.DataFrame) -> Table:
+    """Corrected spans: what they were called, and the score that decides, before and after."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("video", "frames", "label", "corrected", "before", "after", "below"):
+        numeric = heading in ("frames", "before", "after")
+        table.add_column(heading, justify="right" if numeric else "left")
+    for row in corrections.itertuples():
+        table.add_row(
+            escape(str(row.video)),
+            f"{row.start}-{row.stop - 1}",  # type: ignore[operator]
+            escape(str(row.label)),
+            escape(str(row.corrected)),
+            _cell(row.score_before),
+            _cell(row.score_after),
+            "yes" if row.below_threshold else "no",
+        )
+    return table
+
+
 def frame_table(frame: pd.DataFrame) -> Table:
     """Any other table that a query gives, a column each."""
     table = Table(box=box.SIMPLE_HEAD)

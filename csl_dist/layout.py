@@ -19,6 +19,8 @@ class RunLayout:
     """How far each video lies off the others as a whole."""
     CALIBRATION = "calibration.json"
     """What the rule behind the flags finds of planted errors."""
+    CORRECTIONS = "corrections.parquet"
+    """In an audit under corrected labels: the spans whose label changed."""
     METRICS = "metrics.json"
     TRAINING = "training.json"
     """In a fold: which of its trainings was asked for last."""

@@ -30,7 +30,7 @@ from csl_dist.score_names import base_and_smoothing
 from csl_dist.scores import ScoreStore
 from csl_dist.storage import Storage, key_part
 from csl_dist.trajectories import Trajectory, TrajectoryStore
-from csl_dist.verdict import Verdict, read_flags, read_verdict
+from csl_dist.verdict import Verdict, read_corrections, read_flags, read_verdict
 
 Labels = Sequence[str] | Sequence[int] | npt.NDArray[np.generic]
 """Labels (T,) of a video's frames: class names, or ids with -1 for frames without a label."""
@@ -44,13 +44,23 @@ def open_audit(root: str, *, revision: int | None = None) -> "Audit":
 class Audit:
     """The findings of a run under one version of its labels; files are opened once and kept."""
 
-    def __init__(self, root: str, *, revision: int | None = None):
+    def __init__(
+        self,
+        root: str,
+        *,
+        revision: int | None = None,
+        draft: tuple[int, Verdict] | None = None,
+    ):
+        """`draft` is the number and verdict of an audit in the making, which is then meant."""
         run = read_run_file(root)
         self.config = run.config
         self.classes = run.classes
         self.layout = RunLayout(Storage(root))
         self.videos_by_id = {video.id: video for video in read_videos(self.layout)}
         self._verdicts = _verdicts(self.layout)
+        if draft is not None:
+            revision = draft[0]
+            self._verdicts[revision] = draft[1]
         self.revision = max(self._current(), default=0) if revision is None else revision
         if self.revision and self.revision not in self._verdicts:
             known = ", ".join(str(number) for number in self._verdicts) or "none"
@@ -157,6 +167,11 @@ class Audit:
         if to_seconds is not None:
             table = table[table.start_seconds < to_seconds]
         return table.head(top if top is not None else len(table)).reset_index(drop=True)
+
+    def corrections(self) -> pd.DataFrame:
+        """Spans whose label this audit corrected; empty for the first."""
+        layout = self.layout.revision(self.revision)
+        return read_corrections(layout) if self.revision else pd.DataFrame()
 
     def scores(self, video: str, *, scorer: str | None = None) -> pd.DataFrame:
         """Every stored score of a video, a row a frame. Higher is more suspicious."""

@@ -79,6 +79,17 @@ def read_flags(layout: RunLayout) -> pd.DataFrame:
         ) from error
 
 
+def put_corrections(layout: RunLayout, corrections: pd.DataFrame) -> None:
+    """Writes which spans an audit's labels corrected."""
+    buffer = io.BytesIO()
+    corrections.to_parquet(buffer, index=False)
+    layout.root.put(layout.CORRECTIONS, buffer.getvalue())
+
+
+def read_corrections(layout: RunLayout) -> pd.DataFrame:
+    return pd.read_parquet(io.BytesIO(layout.root.read(layout.CORRECTIONS)))
+
+
 def _known_error(content: dict[str, Any]) -> PlantedError:
     kind, span = ErrorKind(content["kind"]), Span(**content["span"])
     return PlantedError(**content | {"kind": kind, "span": span})

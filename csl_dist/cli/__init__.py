@@ -1,6 +1,16 @@
 """The `csl` command, one module per group of commands."""
 
-from csl_dist.cli import bench, checkpoints, dataset, features, query, reproduce, results, stages
+from csl_dist.cli import (
+    bench,
+    checkpoints,
+    dataset,
+    features,
+    query,
+    relabel,
+    reproduce,
+    results,
+    stages,
+)
 from csl_dist.cli.app import main
 
 __all__ = [
@@ -10,6 +20,7 @@ __all__ = [
     "features",
     "main",
     "query",
+    "relabel",
     "reproduce",
     "results",
     "stages",
