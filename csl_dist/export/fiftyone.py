@@ -41,7 +41,7 @@ def _detection(
         "attributes": {
             "annotated": flag["label"],
             "kind": flag["kind"],
-            "csl": flag["score"],
+            "score": flag["score"],
             "why": flag["why"],
         },
     }

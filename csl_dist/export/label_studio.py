@@ -17,11 +17,11 @@ FROM_NAME, TO_NAME = "steps", "video"
 
 def write_label_studio(audit: Audit, out: Path) -> str:
     """Tasks as JSON, and the labelling interface as XML with the same name."""
-    tasks = [_task(found) for found in flagged_videos(audit)]
+    num_flags = len(audit.flags())
+    tasks = [_task(found, num_flags) for found in flagged_videos(audit)]
     out.write_text(json.dumps(tasks, indent=2) + "\n", encoding="utf-8")
     interface = out.with_suffix(".xml")
     interface.write_text(labelling_interface(audit.classes), encoding="utf-8")
-    num_flags = sum(len(task["predictions"][0]["result"]) for task in tasks)
     words = counted(num_flags, len(tasks), out)
     return f"{words}; the project's labelling interface is {interface}"
 
@@ -37,7 +37,11 @@ def labelling_interface(classes: tuple[str, ...]) -> str:
 """
 
 
-def _task(found: FlaggedVideo) -> dict[str, Any]:
+def _task(found: FlaggedVideo, num_flags: int) -> dict[str, Any]:
+    """A video's task; tasks sorted by the score of their predictions come worst first.
+
+    Label Studio takes scores from 0 to 1, so that the score is the share of flags not above it.
+    """
     return {
         "data": {
             "video": found.video.source,
@@ -47,7 +51,7 @@ def _task(found: FlaggedVideo) -> dict[str, Any]:
         "predictions": [
             {
                 "model_version": "csl_dist",
-                "score": max(flag["score"] for flag in found.flags),
+                "score": 1 - (min(flag["rank"] for flag in found.flags) - 1) / num_flags,
                 "result": [_region(found, flag) for flag in found.flags],
             }
         ],
