@@ -32,10 +32,19 @@ def export(
 
 
 @app.command()
-def report(root: Root) -> None:
-    """Write the HTML report."""
-    from csl_dist.report import write_report
-    from csl_dist.run import open_run
-    from csl_dist.run_file import read_run_config
+def report(
+    root: Root,
+    top: Annotated[int, typer.Option(help="Videos shown in full, worst first.")] = 40,
+    figures: Annotated[
+        Path | None, typer.Option(help="Folder for figures as PNG and PDF.", metavar="DIR")
+    ] = None,
+    revision: Revision = None,
+) -> None:
+    """Write the HTML report, and figures for print if asked for."""
+    from csl_dist.query import open_audit
+    from csl_dist.report import write_figures, write_report
 
-    say(f"report: {write_report(open_run(read_run_config(root)))}")
+    audit = open_audit(root, revision=revision)
+    say(f"report: {write_report(audit, most=top)}")
+    if figures is not None:
+        say(f"figures: {write_figures(audit, figures)} in {figures}")

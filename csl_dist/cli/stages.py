@@ -80,6 +80,7 @@ def open_stage(config: RunConfig, verbose: bool) -> "Stage":
 
 
 def _run_all(config: RunConfig, verbose: bool) -> None:
+    from csl_dist.query import open_audit
     from csl_dist.remote.training import train as train_stage
     from csl_dist.report import write_report
 
@@ -89,7 +90,7 @@ def _run_all(config: RunConfig, verbose: bool) -> None:
     _audit(stage)
     if stage.run.has_known_errors():
         _evaluate(stage)
-    say(f"report: {write_report(stage.run)}")
+    say(f"report: {write_report(open_audit(config.root))}")
 
 
 def _extract(stage: "Stage") -> None:
