@@ -133,7 +133,7 @@ def test_losses_over_checkpoints_are_of_training_and_of_held_out_videos(audit: A
     assert list(lines) == [
         "training videos",
         "1 validation videos",
-        "the 1 audited videos below",
+        "the 1 worst audited videos",
     ]
     assert lines["training videos"].tolist() == [1 / epoch for epoch in range(1, 7)]
     assert lines["1 validation videos"] == pytest.approx(audit.trajectory("v1").mean(axis=1))

@@ -113,7 +113,7 @@ def checkpoint_losses(audit: Audit, details: list[VideoDetails]) -> dict[str, Fl
         f"{len(validation)} validation videos": [
             shrunk_losses(audit, video).mean_E for video in validation
         ],
-        f"the {len(details)} audited videos below": [video.losses.mean_E for video in details],
+        f"the {len(details)} worst audited videos": [video.losses.mean_E for video in details],
     }
     for name, curves in groups.items():
         # Folds that are still training have fewer checkpoints.

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from csl_dist.errors import ConfigError
 from csl_dist.query import Audit
@@ -46,16 +47,18 @@ def write_figures(audit: Audit, folder: Path) -> str:
 
 def video_figure(audit: Audit, video: VideoDetails) -> Figure:
     """Bars, curve and heatmap of one video over the same frames."""
-    figure = Figure(figsize=(7.2, 4.4), layout="constrained")
-    rows = figure.subplots(
-        5, 1, sharex=True, gridspec_kw={"height_ratios": [0.5, 0.5, 0.5, 2.2, 2.2]}
-    )
-    labels, known, flagged, curve, heatmap = rows
     labels_T = audit.annotation(video.id).labels_T
-    _bar(labels, {span: class_colour(int(labels_T[span.start])) for span in runs_of(labels_T)})
-    _bar(known, dict.fromkeys(video.known or {}, TRUTH_COLOUR))
-    _bar(flagged, dict.fromkeys(video.flags, FLAG_COLOUR))
-    for axes, name in zip(rows[:3], ("labels", "known errors", "flagged"), strict=True):
+    bars = {"labels": {s: class_colour(int(labels_T[s.start])) for s in runs_of(labels_T)}}
+    if video.known is not None:
+        bars["known errors"] = dict.fromkeys(video.known, TRUTH_COLOUR)
+    bars["flagged"] = dict.fromkeys(video.flags, FLAG_COLOUR)
+    figure = Figure(figsize=(7.2, 4.4), layout="constrained")
+    heights = [0.5] * len(bars) + [2.2, 2.2]
+    *rows, curve, heatmap = figure.subplots(
+        len(heights), 1, sharex=True, gridspec_kw={"height_ratios": heights}
+    )
+    for axes, (name, colours) in zip(rows, bars.items(), strict=True):
+        _bar(axes, colours)
         axes.set_ylabel(name, rotation=0, ha="right", va="center", fontsize=8)
         axes.set_yticks([])
     places_W = (np.arange(len(video.score_W)) + 0.5) * video.num_frames / len(video.score_W)
@@ -76,7 +79,7 @@ def video_figure(audit: Audit, video: VideoDetails) -> Figure:
     heatmap.set_ylabel("checkpoint", fontsize=8)
     heatmap.set_xlabel("frame", fontsize=8)
     figure.colorbar(picture, ax=heatmap, label="loss")
-    labels.set_title(video.id, fontsize=9)
+    rows[0].set_title(video.id, fontsize=9)
     return figure
 
 
@@ -92,6 +95,7 @@ def lines_figure(lines: Mapping[str, FloatArray], name: str) -> Figure:
             color=class_colour(number),
             label=label,
         )
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("checkpoint")
     axes.set_ylabel(name)
     axes.set_ylim(bottom=0)

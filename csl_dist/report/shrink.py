@@ -48,9 +48,10 @@ def shrunk_losses(audit: Audit, video: str, *, scorer: str | None = None) -> Shr
         stop = min(num_frames, start + BLOCK_FRAMES)
         losses_ET = audit.trajectory(video, frames=slice(start, stop), scorer=scorer)
         known_T = ~np.isnan(losses_ET[0])
-        places_T = column_T[start:stop][known_T]
-        np.add.at(totals_EW.T, places_T, losses_ET[:, known_T].T)
-        np.add.at(counts_W, places_T, 1)
+        columns, firsts = np.unique(column_T[start:stop], return_index=True)
+        filled_ET = np.where(known_T, losses_ET, 0.0)
+        totals_EW[:, columns] += np.add.reduceat(filled_ET, firsts, axis=1)
+        counts_W[columns] += np.add.reduceat(known_T.astype(int), firsts)
     with np.errstate(invalid="ignore", divide="ignore"):
         return ShrunkLosses(
             columns_EW=totals_EW / counts_W, mean_E=totals_EW.sum(axis=1) / counts_W.sum()
