@@ -4,10 +4,12 @@
 from has changed. Metrics, which need known errors, are in `measurements.py`.
 """
 
+import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from csl_dist.calibrate import Calibration, PlantedVideo, calibration, judge_from, planted_videos
 from csl_dist.config import ENSEMBLE

@@ -36,7 +36,11 @@ def span_pictures(audit: Audit, video: str, spans: Sequence[Span]) -> dict[Span,
             frames = np.sort(annotation.order_T[frames])
         try:
             shown = source.decode(annotation.times_T[frames])
-            pictures[span] = [_data_uri(Image.fromarray(pixels)) for pixels in shown]
+            pictures[span] = [
+                _data_uri(Image.fromarray(pixels))
+                for pixels in shown
+                if not isinstance(pixels, CslError)
+            ]
         except CslError:  # a report without pictures is better than none
             return pictures
     return pictures
