@@ -225,8 +225,8 @@ class TrajectoryStore:
             shape=(len(rows), length, template.shape[2]),
             chunks=(len(rows), min(length, QUERY_CHUNK_FRAMES), template.shape[2]),
             dtype=str(template.dtype),
-            # Float16 log-probabilities shrink by a sixth at most, and decoding one chunk takes
-            # longer than all else in a query.
+            # Float16 log-probabilities hardly shrink, and decoding one chunk takes longer than
+            # all else in a query.
             compressed=False,
         )
         for a in range(0, length, COMPACT_BLOCK_FRAMES):
