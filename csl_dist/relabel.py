@@ -30,7 +30,7 @@ from csl_dist.records import (
     array_fingerprint,
     runs_of,
 )
-from csl_dist.reduce import trajectory_scores
+from csl_dist.reduce import late_probabilities, trajectory_scores
 from csl_dist.scores import ScoreStore
 from csl_dist.verdict import put_corrections, put_flags, put_verdict
 
@@ -149,7 +149,7 @@ def _flags_of(audit: Audit, annotation: Annotation, judge: KindJudge | None) -> 
             score_T=score_T,
             appearance_T=appearance_T,
             judge=judge,
-            logp_ETC=trajectory.read(span.start, span.stop),
+            probability_C=late_probabilities(trajectory, span, audit.config.reduce.checkpoints),
             classes=audit.classes,
         )
         for span in spans
