@@ -207,8 +207,9 @@ def test_finished_run_is_read_from_its_root_alone_and_corrected_in_place(
     after = csl_dist.open_audit(str(root))
     assert (after.revision, len(after.corrections())) == (1, len(wrong))
     for error in wrong:
-        labels = audit.annotation(error.video).labels_T.copy()
-        labels[error.span.start : error.span.stop] = audit.classes.index(str(error.true_label))
+        labels = after.annotation(error.video).labels_T
+        truth = audit.classes.index(str(error.true_label))
+        assert (labels[error.span.start : error.span.stop] == truth).all()
         assert after.csl(error.video) == pytest.approx(
             audit.csl(error.video, labels=labels), rel=1e-4
         )
