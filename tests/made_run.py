@@ -29,6 +29,7 @@ SOURCE_FPS = 20
 TRUE_LABELS = np.repeat([0, 1, 2], 100)
 WRONG = slice(120, 160)
 CLASS_WEIGHTS = np.array([0.5, 1.0, 2.0])
+PAPERS_FLAGS = FlagConfig(scorer="transformer", score="csl_smoothed", min_frames=15)
 SPLITS = {"v0": "train", "v1": "val", "v2": "audit", "v3": "audit"}
 
 
@@ -67,7 +68,7 @@ def write_video(path: Path) -> None:
         container.mux(stream.encode())
 
 
-def config_of(folder: Path) -> RunConfig:
+def config_of(folder: Path, flag: FlagConfig) -> RunConfig:
     return RunConfig(
         root=str(folder / "run"),
         dataset=DatasetConfig(path=str(folder), truth=str(folder / "errors.csv"), fps=FPS),
@@ -75,7 +76,7 @@ def config_of(folder: Path) -> RunConfig:
             "transformer": ScorerConfig(arguments={"preset": "tiny"}),
             "framewise": ScorerConfig(),
         },
-        flag=FlagConfig(min_frames=15),
+        flag=flag,
     )
 
 
@@ -152,15 +153,15 @@ class MadeRun(Run):
         return read_errors(str(self.config.dataset.truth))
 
 
-def open_made_run(folder: Path) -> Run:
-    run = open_run(config_of(folder))
+def open_made_run(folder: Path, flag: FlagConfig) -> Run:
+    run = open_run(config_of(folder, flag))
     return MadeRun(run.config, run.layout, run.dataset, run.features, run.sources, run.planted)
 
 
-def make_run(folder: Path) -> str:
+def make_run(folder: Path, flag: FlagConfig = PAPERS_FLAGS) -> str:
     """Writes the dataset and the finished run; returns the run's root."""
     write_dataset(folder)
-    run = open_made_run(folder)
+    run = open_made_run(folder, flag)
     write_run_file(run)
     for scorer in run.config.scorers:
         write_checkpoints(run, scorer)

@@ -12,6 +12,7 @@ import pytest
 from made_run import CLASS_WEIGHTS, CLASSES, NUM_EPOCHS, NUM_FRAMES, TRUE_LABELS, WRONG
 
 import csl_dist
+from csl_dist.config import FlagConfig
 from csl_dist.errors import DataError, NotReadyError
 from csl_dist.query import Audit
 
@@ -177,6 +178,18 @@ def test_run_in_progress_says_what_is_missing(made_root: str) -> None:
         audit.csl("v3")
     with pytest.raises(NotReadyError, match="'v1' has no trajectory"):
         audit.trajectory("v1")
+
+
+def test_deciding_score_of_the_ensemble_is_that_of_its_flags(tmp_path: Path) -> None:
+    """The ensemble's scale comes from all videos, but a reader has one at a time."""
+    flag = FlagConfig(scorer="ensemble", score="aum_segment", rule="top", percent=20)
+    audit = csl_dist.open_audit(made_run.make_run(tmp_path, flag))
+    flags = audit.flags()
+    assert len(flags) > 0
+    for row in flags.itertuples():
+        score = audit.deciding_score(row.video)
+        assert score[row.start : row.stop].mean() == pytest.approx(row.score, rel=1e-5)
+        assert score.max() > audit.verdict.thresholds[row.video]
 
 
 def test_package_import_is_cheap_and_reading_needs_neither_ray_nor_torch() -> None:
