@@ -22,6 +22,7 @@ def relabel(
     """Audit again under corrected labels, without a model; earlier audits stay."""
     from csl_dist import answers
     from csl_dist.relabel import relabel as relabel_run
+    from csl_dist.report import write_report
 
     made = relabel_run(root, labels)
     console.print(answers.corrections_table(made.corrections))
@@ -39,4 +40,4 @@ def relabel(
         say("still suspicious in the corrected videos:")
         console.print(answers.flag_table(made.still_suspicious))
     number, earlier = made.after.revision, made.before.revision
-    say(f"audit {number}: csl report {root}; audit {earlier} as before: --revision {earlier}")
+    say(f"audit {number}: {write_report(made.after)}; audit {earlier} stays: --revision {earlier}")
