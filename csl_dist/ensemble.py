@@ -40,9 +40,14 @@ def ensemble_scores(
     temporal: Mapping[str, FloatArray], framewise: Mapping[str, FloatArray]
 ) -> dict[str, FloatArray]:
     """Scores (T,) by video, in standard deviations; both arguments are of the same videos."""
-    in_context, by_itself = scale_of(temporal.values()), scale_of(framewise.values())
-    return {
-        video: in_context.standard(score_T)
-        + np.maximum(by_itself.standard(framewise[video]) - CLEARLY_HIGH, 0.0)
-        for video, score_T in temporal.items()
-    }
+    scales = scale_of(temporal.values()), scale_of(framewise.values())
+    return {v: ensemble_score(score_T, framewise[v], scales) for v, score_T in temporal.items()}
+
+
+def ensemble_score(
+    temporal_T: FloatArray, framewise_T: FloatArray, scales: tuple[Scale, Scale]
+) -> FloatArray:
+    """The score (T,) of one video, on the scales of the two scorers in the whole run."""
+    in_context, by_itself = scales
+    high_T = np.maximum(by_itself.standard(framewise_T) - CLEARLY_HIGH, 0.0)
+    return in_context.standard(temporal_T) + high_T

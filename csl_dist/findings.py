@@ -14,7 +14,6 @@ import pandas as pd
 from csl_dist.calibrate import Calibration, PlantedVideo, calibration, judge_from, planted_videos
 from csl_dist.config import ENSEMBLE
 from csl_dist.ensemble import ensemble_scores
-from csl_dist.errors import NotReadyError, StorageError
 from csl_dist.flag import KindJudge, describe, ranked, suspicious_spans, thresholds
 from csl_dist.layout import RunLayout
 from csl_dist.ledger import Ledger, Unit
@@ -27,6 +26,7 @@ from csl_dist.reduce import (
 )
 from csl_dist.run import Run, class_weights_of
 from csl_dist.score_names import base_and_smoothing
+from csl_dist.verdict import put_flags, read_flags
 
 APPEARANCE = "margin"
 """The score of the framewise scorer that tells kinds of errors apart."""
@@ -146,19 +146,6 @@ def run_thresholds(run: Run, audit: Scored, validation: Scored) -> dict[str, flo
     return thresholds(run.config.flag, validation.pooled(scorer), by_video)
 
 
-def read_flags(layout: RunLayout) -> pd.DataFrame:
-    """The flags of a run, worst first."""
-    if not layout.root.exists(RunLayout.FLAGS):
-        raise NotReadyError(f"{layout.root.url} has no flags yet; run `csl audit`")
-    try:
-        return pd.read_parquet(io.BytesIO(layout.root.read(RunLayout.FLAGS)))
-    except (OSError, ValueError) as error:
-        raise StorageError(
-            f"{layout.root.url}/{RunLayout.FLAGS} is damaged ({error}); delete it and run "
-            "`csl audit`"
-        ) from error
-
-
 def write_calibration(run: Run) -> Calibration:
     """Finds out what the run's rule makes of planted errors, and keeps it."""
     root = run.layout.root
@@ -261,11 +248,9 @@ def scores_made(run: Run) -> str:
 
 
 def _put_flags(run: Run, flags: list[Flag]) -> None:
-    buffer = io.BytesIO()
     table = ranked(flags)
-    table.to_parquet(buffer, index=False)
     run.layout.root.put(RunLayout.FLAGS_CSV, table.to_csv(index=False).encode())
-    run.layout.root.put(RunLayout.FLAGS, buffer.getvalue())
+    put_flags(run.layout, table)
 
 
 def made_once(run: Run, unit: Unit, keys: Sequence[str], make: Callable[[], None]) -> None:

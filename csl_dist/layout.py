@@ -9,17 +9,26 @@ class RunLayout:
     """Where a run keeps what it produces."""
 
     RUN = "run.json"
+    VIDEO_LIST = "dataset.parquet"
+    """Every video of the dataset, where its source and its labels lie."""
+    AUDIT = "audit.json"
+    """What decided on the flags."""
     FLAGS = "flags.parquet"
     FLAGS_CSV = "flags.csv"
     VIDEOS = "videos.csv"
     """How far each video lies off the others as a whole."""
     CALIBRATION = "calibration.json"
     """What the rule behind the flags finds of planted errors."""
+    CORRECTIONS = "corrections.parquet"
+    """In an audit under corrected labels: the spans whose label changed."""
     METRICS = "metrics.json"
     TRAINING = "training.json"
     """In a fold: which of its trainings was asked for last."""
     REPORT = "report.html"
-    RESERVED = ("features.zarr", "scores.zarr", "ray", "records", "reproduce", "tensorboard")
+    RESERVED = (
+        *("features.zarr", "scores.zarr", "ray", "records", "relabelled", "reproduce"),
+        "tensorboard",
+    )
     """Folders of the root that a scorer can't be named after."""
 
     def __init__(self, root: Storage):
@@ -35,6 +44,15 @@ class RunLayout:
     @property
     def scores(self) -> Storage:
         return self.root.child("scores.zarr")
+
+    @property
+    def relabelled(self) -> Storage:
+        """Audits under corrected labels, one folder each, by number."""
+        return self.root.child("relabelled")
+
+    def revision(self, number: int) -> "RunLayout":
+        """Where an audit keeps its scores, flags and report: the first one in the root itself."""
+        return RunLayout(self.relabelled.child(f"{number:04d}")) if number else self
 
     @property
     def ray_train(self) -> Storage:

@@ -20,13 +20,14 @@ from csl_dist.evaluate import (
     measured,
     truth_of_kind,
 )
-from csl_dist.findings import made_once, read_flags, scores_made, smoothed_scores, stored_scores
+from csl_dist.findings import made_once, scores_made, smoothed_scores, stored_scores
 from csl_dist.layout import RunLayout
 from csl_dist.ledger import Unit
 from csl_dist.records import Annotation, ErrorKind, FloatArray, IntArray, Split, fingerprint
 from csl_dist.reduce import frame_blocks
 from csl_dist.run import Run
 from csl_dist.score_names import BASES, SMOOTHINGS
+from csl_dist.verdict import read_flags
 
 SEED = 0
 PAPERS_SCORE = "csl_smoothed"

@@ -72,6 +72,8 @@ class Video:
     media: Media = Media.VIDEO
     source_fps: float = 0.0
     """Frames or features per second; a video file tells its own, so there it is 0."""
+    labels_fps: float = 0.0
+    """Label entries per second, where videos differ in that; else 0."""
     group: str | None = None
     """What must not be split over folds: a surgeon, a participant."""
 
@@ -137,6 +139,10 @@ class Annotation:
     """Seconds from the start of the video."""
     order_T: IntArray | None = None
     """Where planted errors moved frames: frame t shows frame `order_T[t]` of the source."""
+    source_fps: float = 0.0
+    """Frames per second of the source, before sampling; 0 where nobody needs to know."""
+    duration: float = 0.0
+    """Seconds of the whole source; 0 where nobody needs to know."""
 
     @property
     def num_frames(self) -> int:

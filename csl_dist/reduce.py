@@ -36,6 +36,12 @@ def frame_losses(logp_ETC: FloatArray, labels_T: IntArray, weights_C: FloatArray
     """Losses (E, T) of the labels under each checkpoint: -alpha[y] * logp[y]; at least 0."""
     safe_T = np.where(labels_T == UNLABELLED, 0, labels_T)
     logp_ET = np.take_along_axis(logp_ETC, safe_T[None, :, None], axis=2)[..., 0]
+    return weighted_losses(logp_ET, labels_T, weights_C)
+
+
+def weighted_losses(logp_ET: FloatArray, labels_T: IntArray, weights_C: FloatArray) -> FloatArray:
+    """The same from the log-probabilities (E, T) of the labels alone."""
+    safe_T = np.where(labels_T == UNLABELLED, 0, labels_T)
     weight_T = np.where(labels_T == UNLABELLED, np.nan, weights_C[safe_T])
     return -weight_T * logp_ET
 

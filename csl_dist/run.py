@@ -16,12 +16,11 @@ from csl_dist.config import (
     ScorerConfig,
     TrainConfig,
     config_as_dict,
-    parse_config,
 )
 from csl_dist.corrupt import Corruption, corrupted, planted_kinds
 from csl_dist.datasets import Dataset, open_dataset, read_errors
 from csl_dist.encoder import FEATURE_WIDTH, encoder_fingerprint, output_width
-from csl_dist.errors import ConfigError, DataError, NotReadyError, StorageError
+from csl_dist.errors import ConfigError, DataError, NotReadyError
 from csl_dist.extract import SourceVideo, source_videos
 from csl_dist.feature_files import inspect_all
 from csl_dist.features import (
@@ -46,6 +45,7 @@ from csl_dist.records import (
     fingerprint,
     spans_where,
 )
+from csl_dist.run_file import put_videos
 from csl_dist.scores import ScoreStore
 from csl_dist.storage import Storage
 from csl_dist.trajectories import TrajectoryStore
@@ -150,7 +150,12 @@ class Run:
             labels_T = corruption.labels_T
             order_T = corruption.order_T if corruption.moves_frames else None
         return Annotation(
-            video=video.id, labels_T=labels_T, times_T=timeline.times_T, order_T=order_T
+            video=video.id,
+            labels_T=labels_T,
+            times_T=timeline.times_T,
+            order_T=order_T,
+            source_fps=timeline.source_fps,
+            duration=timeline.duration,
         )
 
     def corruption(self, video: str, labels_T: IntArray, use: Split) -> Corruption | None:
@@ -377,7 +382,7 @@ def class_weights_of(
 
 
 def write_run_file(run: Run) -> None:
-    """Writes `run.json`: the resolved config and the versions that produced the run."""
+    """Writes `run.json`, the resolved config and versions, and the list of videos."""
     packages = ("csl_dist", "numpy", "ray", "torch", "torchvision", "zarr")
     content = {
         "format_version": FORMAT_VERSION,
@@ -394,22 +399,4 @@ def write_run_file(run: Run) -> None:
     root = run.layout.root
     if not root.exists(RunLayout.RUN) or root.read_json(RunLayout.RUN) != content:
         root.put_json(RunLayout.RUN, content)
-
-
-def read_run_config(root: str) -> RunConfig:
-    """The config of a run from its root alone."""
-    storage = Storage(root)
-    if not storage.exists(RunLayout.RUN):
-        raise NotReadyError(
-            f"{root} is not a run root: it has no {RunLayout.RUN}; give the folder that "
-            "`root:` in the config names"
-        )
-    content = storage.read_json(RunLayout.RUN)
-    if content["format_version"] != FORMAT_VERSION:
-        raise StorageError(
-            f"{root} has format version {content['format_version']}, but this csl_dist reads "
-            f"{FORMAT_VERSION}; use the version of csl_dist that wrote it"
-        )
-    config = parse_config(content["config"], where=f"{root}/{RunLayout.RUN}")
-    # The root may have been moved or copied since.
-    return replace(config, root=storage.url)
+    put_videos(run.layout, run.dataset.videos)

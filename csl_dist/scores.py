@@ -1,14 +1,21 @@
-"""ScoreStore: per-frame scores of every video and scorer, in Zarr. Higher is more suspicious."""
+"""ScoreStore: per-frame scores of every video and scorer, in Zarr. Higher is more suspicious.
+
+The labels that scores were computed under lie beside them, so that scores can be read, and compared
+with those under other labels, where the dataset is not at hand.
+"""
 
 from collections.abc import Iterable
 
 import numpy as np
 
-from csl_dist.arrays import create_array, open_array
+from csl_dist.arrays import ChunkReader, create_array, open_array
 from csl_dist.errors import NotReadyError, StorageError
 from csl_dist.ledger import Ledger, Unit
-from csl_dist.records import FloatArray
+from csl_dist.records import Annotation, FloatArray
 from csl_dist.storage import Storage, key_part
+
+ANNOTATION = "annotation"
+"""Folder of the labels beside the scores."""
 
 
 class ScoreStore:
@@ -50,6 +57,57 @@ class ScoreStore:
             array[:] = score_T
         self._ledger.write(unit)
 
+    def write_annotation(
+        self, annotation: Annotation, scorer: str, class_weights_C: FloatArray
+    ) -> None:
+        """Keeps the labels that scores are about to be written for; call it before `write`."""
+        arrays = {"labels": annotation.labels_T, "times": annotation.times_T}
+        if annotation.order_T is not None:
+            arrays["order"] = annotation.order_T
+        for name, values_T in arrays.items():
+            array = create_array(
+                self._storage,
+                f"{_annotation_key(annotation.video, scorer)}/{name}",
+                shape=values_T.shape,
+                chunks=values_T.shape,
+                dtype="float64" if name == "times" else "int64",
+                attributes={
+                    "class_weights": class_weights_C.tolist(),
+                    "source_fps": annotation.source_fps,
+                    "duration": annotation.duration,
+                },
+            )
+            array[:] = values_T
+
+    def read_annotation(self, video: str, scorer: str) -> tuple[Annotation, FloatArray]:
+        """The labels behind a video's scores, and the scorer's class weights (C,) in training."""
+        key = _annotation_key(video, scorer)
+        try:
+            labels = ChunkReader(self._storage, f"{key}/labels")
+        except StorageError as error:
+            raise NotReadyError(
+                f"video {video!r} has no scores of {scorer} with their labels; run `csl audit`"
+            ) from error
+        times = ChunkReader(self._storage, f"{key}/times")
+        moved = self._storage.exists(f"{key}/order/zarr.json")
+        annotation = Annotation(
+            video=video,
+            labels_T=labels.read(0),
+            times_T=times.read(0),
+            order_T=ChunkReader(self._storage, f"{key}/order").read(0) if moved else None,
+            source_fps=float(labels.attributes["source_fps"]),
+            duration=float(labels.attributes["duration"]),
+        )
+        return annotation, np.array(labels.attributes["class_weights"])
+
+    def names(self, video: str, scorer: str) -> list[str]:
+        """Names of the scores of a video, sorted."""
+        folder = f"{key_part(video)}/{key_part(scorer)}"
+        keys = (key.removeprefix(f"{folder}/") for key in self._storage.list_keys(folder))
+        parts = [key.split("/") for key in keys]
+        names = {name for name, *rest in parts if rest == ["zarr.json"]}
+        return sorted(names - {ANNOTATION})
+
     def read(self, video: str, scorer: str, name: str) -> FloatArray:
         """One score (T,) of a video."""
         key = f"{key_part(video)}/{key_part(scorer)}/{name}"
@@ -67,3 +125,7 @@ class ScoreStore:
                 "`csl audit`"
             )
         return np.asarray(array[:])
+
+
+def _annotation_key(video: str, scorer: str) -> str:
+    return f"{key_part(video)}/{key_part(scorer)}/{ANNOTATION}"

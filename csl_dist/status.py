@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from csl_dist.config import RunConfig
 from csl_dist.layout import RunLayout
-from csl_dist.run import CNN, current_checkpoints, feature_storage, read_run_config
+from csl_dist.run import CNN, current_checkpoints, feature_storage
+from csl_dist.run_file import read_run_config
 from csl_dist.storage import Storage
 from csl_dist.trajectories import TrajectoryStore
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import obstore
 from obstore.exceptions import BaseError
 from obstore.store import LocalStore, ObjectStore, from_url
+from typing_extensions import Buffer
 
 from csl_dist.errors import StorageError
 
@@ -60,6 +61,20 @@ class Storage:
     def read(self, key: str) -> bytes:
         """The bytes of a key; StorageError where there is none."""
         return self._try("read", key, lambda: self._get(key))
+
+    def reader(self) -> Callable[[str], Buffer | None]:
+        """Reads keys through a store that is opened once; None where there is no such key."""
+        store = self.store(create=False)
+
+        def read(key: str) -> Buffer | None:
+            try:
+                return obstore.get(store, key).bytes()
+            except FileNotFoundError:
+                return None
+            except (BaseError, OSError) as error:
+                raise StorageError(f"can't read {self.url}/{key}: {_reason(error)}") from error
+
+        return read
 
     def read_json(self, key: str) -> Any:
         try:

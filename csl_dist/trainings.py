@@ -11,7 +11,8 @@ from csl_dist.errors import ConfigError
 from csl_dist.foreign import epoch_files, import_checkpoints
 from csl_dist.layout import RunLayout
 from csl_dist.records import FloatArray, Split, fingerprint
-from csl_dist.run import CNN, Run, current_checkpoints, read_run_config
+from csl_dist.run import CNN, Run, current_checkpoints
+from csl_dist.run_file import read_run_config
 from csl_dist.storage import Storage
 from csl_dist.train import class_counts, class_weights
 

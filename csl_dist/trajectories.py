@@ -7,22 +7,28 @@ record with a version number names the array that counts, the highest version; p
 what publishes the array, and only then do the one before and the rows go.
 """
 
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from csl_dist.arrays import Array, create_array, open_array, require_numbers
+from csl_dist.arrays import Array, ChunkReader, create_array, open_array, require_numbers
 from csl_dist.errors import NotReadyError
 from csl_dist.ledger import Ledger, Unit
-from csl_dist.records import FloatArray, fingerprint
+from csl_dist.records import FloatArray, IntArray, fingerprint
 from csl_dist.storage import Storage, key_part
 
 ROW_CHUNK_FRAMES = 4096
 QUERY_CHUNK_FRAMES = 128
 COMPACT_BLOCK_FRAMES = 8192
 """Frames that compaction holds at once, of every checkpoint: a multiple of the query chunk."""
+READ_THREADS = 8
+"""Chunks that one read fetches and decodes at once."""
+
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +65,10 @@ class Published:
 
 
 class Trajectory:
-    """One video's log-probabilities (E, T, C), read when indexed."""
+    """One video's log-probabilities (E, T, C), read when asked for."""
 
-    def __init__(self, array: Any, published: Published):
-        self._array = array
+    def __init__(self, chunks: ChunkReader, published: Published):
+        self._chunks = chunks
         self.epochs = published.epochs
         self.fold = published.fold
         self.fingerprint = fingerprint(published.rows)
@@ -72,14 +78,50 @@ class Trajectory:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        num_checkpoints, num_frames, num_classes = self._array.shape
+        num_checkpoints, num_frames, num_classes = self._chunks.shape
         return num_checkpoints, num_frames, num_classes
 
     def read(self, start: int = 0, stop: int | None = None) -> npt.NDArray[np.float32]:
         """Log-probabilities (E, stop - start, C) in float32."""
-        logp_ETC = np.asarray(self._array[:, start:stop], dtype=np.float32)
-        require_numbers(logp_ETC, f"the trajectory {self._array.name}")
-        return logp_ETC
+        first, last, _ = slice(start, stop).indices(self.shape[1])
+        num_checkpoints, _, num_classes = self.shape
+        read_ETC = np.empty((num_checkpoints, max(0, last - first), num_classes), np.float32)
+        for frames, part_ETC in self._each_chunk(first, last, lambda _, part_ETC: part_ETC):
+            read_ETC[:, frames.start - first : frames.stop - first] = part_ETC
+        require_numbers(read_ETC, f"the trajectory {self._chunks.where}")
+        return read_ETC
+
+    def of_classes(self, classes_T: IntArray, start: int = 0) -> npt.NDArray[np.float32]:
+        """Log-probabilities (E, T) of one class a frame, from a frame on; holds little else."""
+
+        def gather(frames: slice, part_ETC: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            wanted_T = classes_T[frames.start - start : frames.stop - start]
+            return part_ETC[:, np.arange(len(wanted_T)), wanted_T]
+
+        read_ET = np.empty((self.shape[0], len(classes_T)), np.float32)
+        for frames, part_ET in self._each_chunk(start, start + len(classes_T), gather):
+            read_ET[:, frames.start - start : frames.stop - start] = part_ET
+        require_numbers(read_ET, f"the trajectory {self._chunks.where}")
+        return read_ET
+
+    def _each_chunk(
+        self, start: int, stop: int, take: Callable[[slice, npt.NDArray[Any]], Part]
+    ) -> Iterator[tuple[slice, Part]]:
+        """What `take` makes of the chunks between two frames, several at once, and which frames."""
+        width = self._chunks.chunks[1]
+
+        def taken(number: int) -> tuple[slice, Part]:
+            first = number * width
+            frames = slice(max(start, first), min(stop, first + width, self.shape[1]))
+            chunk_ETC = self._chunks.read(0, number, 0)
+            return frames, take(frames, chunk_ETC[:, frames.start - first : frames.stop - first])
+
+        numbers = range(start // width, -(-stop // width)) if stop > start else range(0)
+        if len(numbers) == 1:
+            yield taken(numbers[0])
+            return
+        with ThreadPoolExecutor(READ_THREADS) as pool:
+            yield from pool.map(taken, numbers)
 
 
 class TrajectoryStore:
@@ -156,7 +198,7 @@ class TrajectoryStore:
             raise NotReadyError(
                 f"video {video!r} has no trajectory in {self._storage.url}; run `csl audit`"
             )
-        return Trajectory(open_array(self._storage, published.array), published)
+        return Trajectory(ChunkReader(self._storage, published.array), published)
 
     def _newest(self, video: str) -> tuple[int, Published | None]:
         """What counts of a video: the record with the highest version, and that version."""
@@ -183,6 +225,9 @@ class TrajectoryStore:
             shape=(len(rows), length, template.shape[2]),
             chunks=(len(rows), min(length, QUERY_CHUNK_FRAMES), template.shape[2]),
             dtype=str(template.dtype),
+            # Float16 log-probabilities hardly shrink, and decoding one chunk takes longer than
+            # all else in a query.
+            compressed=False,
         )
         for a in range(0, length, COMPACT_BLOCK_FRAMES):
             b = min(length, a + COMPACT_BLOCK_FRAMES)

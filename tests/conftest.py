@@ -1,9 +1,11 @@
 """Shared fixtures: one small embedded dataset and one Ray session for the whole test run."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
+import made_run
 import pytest
 import yaml
 
@@ -66,3 +68,18 @@ def ray_session() -> Iterator[None]:
     connect()
     yield
     disconnect()
+
+
+@pytest.fixture(scope="session")
+def made_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a small dataset with its finished run in `run`; tests do not write to it."""
+    folder = tmp_path_factory.mktemp("made")
+    made_run.make_run(folder)
+    return folder
+
+
+@pytest.fixture
+def made_root(made_folder: Path, tmp_path: Path) -> str:
+    """A copy of the finished run's root, to write to; the dataset stays where it was."""
+    shutil.copytree(made_folder / "run", tmp_path / "run")
+    return str(tmp_path / "run")

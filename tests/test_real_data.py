@@ -31,7 +31,7 @@ def test_breakfast_labels_all_read_in_seconds() -> None:
     classes = read_mapping(root / "splits/mapping_bf.txt")
     assert len(classes) == 48
     files = sorted((root / "groundTruth").glob("*.txt"))
-    tracks = NameTracks(classes, 15.0, {})
+    tracks = NameTracks(classes, 15.0)
     begun = time.monotonic()
     frames = sum(len(tracks(video_of(path)).ids_N) for path in files)
     seconds = time.monotonic() - begun
@@ -61,7 +61,7 @@ def test_breakfast_opens_with_a_problem_for_every_video_without_features(tmp_pat
 def test_salads_labels_and_their_swapped_versions_have_the_same_steps() -> None:
     root = DATA / "50salads/mstcn_groundTruth_sample/visualization"
     classes = read_mapping(root / "mapping.txt")
-    tracks = NameTracks(classes, 30.0, {})
+    tracks = NameTracks(classes, 30.0)
     for swapped in sorted((root / "groundtruth_swap_segments").glob("*.txt")):
         before = tracks(video_of(root / "groundtruth" / swapped.name)).ids_N
         after = tracks(video_of(swapped)).ids_N

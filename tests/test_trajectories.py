@@ -51,6 +51,19 @@ def test_published_trajectory_holds_the_rows_of_its_video(store: TrajectoryStore
     assert store.trajectory("v2").epochs == [1, 2, 3, 4]
 
 
+def test_one_class_a_frame_is_read_without_the_others(store: TrajectoryStore) -> None:
+    wanted = units(range(1, 5))
+    score(store, wanted)
+    store.compact(GROUP, wanted)
+    trajectory = store.trajectory("v2")
+    classes = np.random.default_rng(0).integers(NUM_CLASSES, size=300)
+    expected = np.stack([row(e) for e in range(1, 5)])[:, 5:]
+    chosen = np.take_along_axis(expected, classes[None, :, None], axis=2)[..., 0]
+    assert np.array_equal(trajectory.of_classes(classes), chosen)
+    assert np.array_equal(trajectory.of_classes(classes[120:260], 120), chosen[:, 120:260])
+    assert trajectory.read(7, 7).shape == (4, 0, NUM_CLASSES)
+
+
 def test_rows_go_when_they_are_published(store: TrajectoryStore, storage: Storage) -> None:
     wanted = units(range(1, 3))
     score(store, wanted)

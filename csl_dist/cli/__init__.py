@@ -1,6 +1,27 @@
 """The `csl` command, one module per group of commands."""
 
-from csl_dist.cli import bench, checkpoints, dataset, features, reproduce, results, stages
+from csl_dist.cli import (
+    bench,
+    checkpoints,
+    dataset,
+    features,
+    query,
+    relabel,
+    reproduce,
+    results,
+    stages,
+)
 from csl_dist.cli.app import main
 
-__all__ = ["bench", "checkpoints", "dataset", "features", "main", "reproduce", "results", "stages"]
+__all__ = [
+    "bench",
+    "checkpoints",
+    "dataset",
+    "features",
+    "main",
+    "query",
+    "relabel",
+    "reproduce",
+    "results",
+    "stages",
+]

@@ -34,6 +34,14 @@ def train(repeats: Repeats = 3, as_json: AsJson = False) -> None:
     _print(bench_train(repeats), as_json)
 
 
+@bench.command()
+def query(as_json: AsJson = False) -> None:
+    """One frame's trajectory beside h5py, and one video's CSL under new labels."""
+    from csl_dist.bench.query import bench_query
+
+    _print(bench_query(), as_json)
+
+
 def _print(figures: dict[str, float], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(figures))

@@ -73,7 +73,8 @@ def rm(
 
 def _storage(url: str) -> Storage:
     """The feature store at a URL, which may also be that of a run root."""
-    from csl_dist.run import feature_storage, read_run_config
+    from csl_dist.run import feature_storage
+    from csl_dist.run_file import read_run_config
 
     if Storage(url).exists(RunLayout.RUN):
         return feature_storage(read_run_config(url))

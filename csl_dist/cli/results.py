@@ -1,6 +1,11 @@
-"""Commands that look at a run: `csl status`, `csl report`."""
+"""Commands that look at a run: `csl status`, `csl report`, `csl export`."""
 
-from csl_dist.cli.app import Root, app, console, say
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from csl_dist.cli.app import Revision, Root, app, console, say
 
 
 @app.command()
@@ -13,9 +18,33 @@ def status(root: Root) -> None:
 
 
 @app.command()
-def report(root: Root) -> None:
-    """Write the HTML report."""
-    from csl_dist.report import write_report
-    from csl_dist.run import open_run, read_run_config
+def export(
+    root: Root,
+    form: Annotated[str, typer.Option("--format", help="The tool or file format.")],
+    out: Annotated[Path, typer.Option(help="File or folder to write.")],
+    revision: Revision = None,
+) -> None:
+    """Write findings for label-studio, fiftyone, cvat, activitynet, csv, parquet, hdf5."""
+    from csl_dist.export import export as export_findings
+    from csl_dist.query import open_audit
 
-    say(f"report: {write_report(open_run(read_run_config(root)))}")
+    say(f"{form}: {export_findings(open_audit(root, revision=revision), form, out)}")
+
+
+@app.command()
+def report(
+    root: Root,
+    top: Annotated[int, typer.Option(help="Videos shown in full, worst first.")] = 40,
+    figures: Annotated[
+        Path | None, typer.Option(help="Folder for figures as PNG and PDF.", metavar="DIR")
+    ] = None,
+    revision: Revision = None,
+) -> None:
+    """Write the HTML report, and figures for print if asked for."""
+    from csl_dist.query import open_audit
+    from csl_dist.report import write_figures, write_report
+
+    audit = open_audit(root, revision=revision)
+    say(f"report: {write_report(audit, most=top)}")
+    if figures is not None:
+        say(f"figures: {write_figures(audit, figures)} in {figures}")

@@ -80,6 +80,7 @@ def open_stage(config: RunConfig, verbose: bool) -> "Stage":
 
 
 def _run_all(config: RunConfig, verbose: bool) -> None:
+    from csl_dist.query import open_audit
     from csl_dist.remote.training import train as train_stage
     from csl_dist.report import write_report
 
@@ -89,7 +90,7 @@ def _run_all(config: RunConfig, verbose: bool) -> None:
     _audit(stage)
     if stage.run.has_known_errors():
         _evaluate(stage)
-    say(f"report: {write_report(stage.run)}")
+    say(f"report: {write_report(open_audit(config.root))}")
 
 
 def _extract(stage: "Stage") -> None:
@@ -105,6 +106,7 @@ def _extract(stage: "Stage") -> None:
 
 def _audit(stage: "Stage") -> None:
     from csl_dist.findings import write_calibration, write_flags, write_video_outliers
+    from csl_dist.publish import publish_verdict
     from csl_dist.remote.reduction import reduce
     from csl_dist.remote.scoring import score
 
@@ -115,6 +117,7 @@ def _audit(stage: "Stage") -> None:
     outliers = write_video_outliers(stage.run)
     if outliers:
         stage.say(f"videos far off as a whole (another one's labels?): {', '.join(outliers)}")
+    publish_verdict(stage.run)
 
 
 def _evaluate(stage: "Stage") -> None:

@@ -34,7 +34,7 @@ SUBSETS = {
 
 def open_activitynet(config: DatasetConfig) -> Dataset:
     path = Path(config.path)
-    database = _read_database(path)
+    database = read_database(path)
     classes = _classes(database)
     videos, problems = [], []
     for video_id, entry in database.items():
@@ -85,7 +85,7 @@ class SegmentTracks:
         return SegmentTrack(table[:, 0], table[:, 1], table[:, 2].astype(np.int64))
 
 
-def _read_database(path: Path) -> dict[str, dict[str, Any]]:
+def read_database(path: Path) -> dict[str, dict[str, Any]]:
     try:
         content = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:

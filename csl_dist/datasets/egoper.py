@@ -32,12 +32,7 @@ def open_egoper(config: DatasetConfig) -> Dataset:
         raise DataError(
             f"dataset.task is {config.task!r}, but EgoPER's tasks are {', '.join(TASKS)}"
         )
-    content = _read(path)
-    if config.task not in content:
-        raise DataError(f"{path} has no task {config.task!r}; it has {', '.join(content)}")
-    task = content[config.task]
-    classes = tuple(sorted(task["action2idx"], key=task["action2idx"].__getitem__))
-    segments = {entry["video_id"]: entry["labels"] for entry in task["segments"]}
+    classes, reader = read_annotations(path, config.task)
     folder = _task_folder(root, config.task)
     videos, problems = [], []
     for split, name in LISTS.items():
@@ -45,7 +40,7 @@ def open_egoper(config: DatasetConfig) -> Dataset:
             where = f"{folder / name}.txt:{line}"
             if not video_id:
                 continue
-            if video_id not in segments:
+            if video_id not in reader.segments:
                 problems.append(f"{where}: video {video_id!r} is not in {path}")
                 continue
             video = _find(folder, video_id, split, str(path), config)
@@ -53,8 +48,6 @@ def open_egoper(config: DatasetConfig) -> Dataset:
                 problems.append(f"{where}: video {video_id!r} has no media in {folder}")
             else:
                 videos.append(video)
-    indices = {index: place for place, index in enumerate(sorted(task["action2idx"].values()))}
-    reader = EgoPerTracks(segments, indices)
     return Dataset(
         classes=classes,
         videos=tuple(videos),
@@ -100,6 +93,17 @@ class EgoPerTracks:
                 f"{len(labels['action'])} actions"
             )
         return times
+
+
+def read_annotations(path: Path, task: str | None) -> tuple[tuple[str, ...], EgoPerTracks]:
+    """The classes of a task, and the labels of its videos."""
+    content = _read(path)
+    if task not in content:
+        raise DataError(f"{path} has no task {task!r}; it has {', '.join(content)}")
+    actions = content[task]["action2idx"]
+    segments = {entry["video_id"]: entry["labels"] for entry in content[task]["segments"]}
+    indices = {index: place for place, index in enumerate(sorted(actions.values()))}
+    return tuple(sorted(actions, key=actions.__getitem__)), EgoPerTracks(segments, indices)
 
 
 def _read(path: Path) -> Any:

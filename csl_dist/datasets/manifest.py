@@ -27,21 +27,17 @@ def open_manifest(config: DatasetConfig) -> Dataset:
     if path.is_dir():
         path = path / "manifest.csv"
     videos: list[Video] = []
-    rates: dict[str, float] = {}
     problems: list[str] = []
     for line, row in _read_rows(path):
         try:
-            video, rate = _read_row(row, f"{path}:{line}", path.parent, config)
+            videos.append(_read_row(row, f"{path}:{line}", path.parent))
         except DataError as error:
             problems.append(str(error))
-            continue
-        videos.append(video)
-        rates[video.id] = rate
     classes = _read_classes(path.parent / "classes.txt", videos)
     return Dataset(
         classes=classes,
         videos=tuple(videos),
-        read_track=NameTracks(classes, 0.0, rates),
+        read_track=NameTracks(classes, 0.0),
         problems=tuple(problems),
     )
 
@@ -63,9 +59,7 @@ def _read_rows(path: Path) -> list[tuple[int, dict[str, str]]]:
     return rows
 
 
-def _read_row(
-    row: dict[str, str], where: str, folder: Path, config: DatasetConfig
-) -> tuple[Video, float]:
+def _read_row(row: dict[str, str], where: str, folder: Path) -> Video:
     row = {name: (value or "").strip() for name, value in row.items() if name is not None}
     for name in ("id", "source", "labels"):
         if not row[name]:
@@ -76,16 +70,16 @@ def _read_row(
     fps = _rate(row["fps"], "fps", where)
     media = media_of(str(folder / row["source"]))
     source_fps = _rate(row["source_fps"], "source_fps", where) if row.get("source_fps") else fps
-    video = Video(
+    return Video(
         id=row["id"],
         split=Split(split),
         source=str(folder / row["source"]),
         labels=str(folder / row["labels"]),
         media=media,
         source_fps=0.0 if media is Media.VIDEO else source_fps,
+        labels_fps=fps,
         group=row.get("group") or None,
     )
-    return video, fps
 
 
 def _rate(text: str, name: str, where: str) -> float:

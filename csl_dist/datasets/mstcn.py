@@ -34,7 +34,7 @@ def open_mstcn(config: DatasetConfig) -> Dataset:
     return Dataset(
         classes=classes,
         videos=tuple(videos),
-        read_track=NameTracks(classes, config.labels_fps or config.features_fps, {}),
+        read_track=NameTracks(classes, config.labels_fps or config.features_fps),
         problems=tuple(problems),
         features_frames_last=True,
     )

@@ -14,12 +14,11 @@ class NameTracks:
 
     classes: tuple[str, ...]
     fps: float
-    """Label entries per second, of videos that `rates` does not name."""
-    rates: dict[str, float]
+    """Label entries per second, of videos that do not say so themselves."""
 
     def __call__(self, video: Video) -> EntryTrack:
         names = read_lines(video.labels)
         if not names:
             raise DataError(f"{video.labels} holds no labels")
         ids_N = class_ids(names, self.classes, video.labels)
-        return EntryTrack(ids_N, self.rates.get(video.id, self.fps))
+        return EntryTrack(ids_N, video.labels_fps or self.fps)

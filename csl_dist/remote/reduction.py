@@ -1,5 +1,8 @@
 """Reduction on Ray: the scores of every held-out video, in parallel over videos."""
 
+from dataclasses import dataclass
+
+import numpy as np
 import ray
 
 from csl_dist.config import ReduceConfig
@@ -16,6 +19,28 @@ from csl_dist.scores import ScoreStore
 from csl_dist.trajectories import TrajectoryStore
 
 VIDEOS_PER_TASK = 16
+SCORES_FORM = "with labels"
+"""What is stored with the scores; other stored scores are made again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reduction:
+    """What the videos of one scorer and fold have in common."""
+
+    store: TrajectoryStore
+    scores: ScoreStore
+    scorer: str
+    weights_C: FloatArray
+    """Weights of the loss that scores are made of."""
+    class_weights_C: FloatArray
+    """Weights in training."""
+    config: ReduceConfig
+
+    def reduce_video(self, annotation: Annotation, unit: Unit) -> None:
+        trajectory = self.store.trajectory(annotation.video)
+        by_name = trajectory_scores(trajectory, annotation.labels_T, self.weights_C, self.config)
+        self.scores.write_annotation(annotation, self.scorer, self.class_weights_C)
+        self.scores.write(annotation.video, self.scorer, unit, by_name)
 
 
 def reduce(stage: Stage) -> None:
@@ -24,7 +49,7 @@ def reduce(stage: Stage) -> None:
     annotations = scored_annotations(run)
     fold_of = {video: fold.index for fold in run.dataset.folds for video in fold.scored}
     done = run.scores.done()
-    jobs: list[tuple[TrajectoryStore, str, FloatArray, list[tuple[Annotation, Unit]]]] = []
+    jobs: list[tuple[_Reduction, list[tuple[Annotation, Unit]]]] = []
     for scorer in run.config.scorers:
         store = run.trajectories(scorer)
         for fold in run.dataset.folds:
@@ -32,20 +57,26 @@ def reduce(stage: Stage) -> None:
             own = [a for a in annotations if fold_of[a.video] == fold.index]
             work = [(a, _unit(run, store, scorer, a, weights_C)) for a in own]
             work = [(a, unit) for a, unit in work if unit not in done]
+            reduction = _Reduction(
+                store=store,
+                scores=run.scores,
+                scorer=scorer,
+                weights_C=weights_C,
+                class_weights_C=np.array(run.checkpoints(scorer, fold.index)[0].class_weights),
+                config=run.config.reduce,
+            )
             for start in range(0, len(work), VIDEOS_PER_TASK):
-                jobs.append((store, scorer, weights_C, work[start : start + VIDEOS_PER_TASK]))
+                jobs.append((reduction, work[start : start + VIDEOS_PER_TASK]))
     total = len(annotations) * len(run.config.scorers)
     if not jobs:
         stage.say(f"scores: all {total} videos are reduced")
         return
-    run.scores.retire(unit for *_, work in jobs for _, unit in work)
+    run.scores.retire(unit for _, work in jobs for _, unit in work)
     connect(verbose=stage.verbose)
-    num_pending = sum(len(work) for *_, work in jobs)
+    num_pending = sum(len(work) for _, work in jobs)
     title = "reduce: videos"
     with progress_bar(stage.console, title, total=total, done=total - num_pending) as bar:
-        futures = {
-            _reduce_videos.remote(*job, run.scores, run.config.reduce): len(job[-1]) for job in jobs
-        }
+        futures = {_reduce_videos.remote(*job): len(job[-1]) for job in jobs}
         while futures:
             ready, _ = ray.wait(list(futures))
             get_all(ready)
@@ -61,20 +92,12 @@ def _unit(
         weights_C.tolist(),
         run.config.reduce,
         list(BASES),
+        SCORES_FORM,
     )
     return ScoreStore.unit(annotation.video, scorer, parts)
 
 
 @ray.remote
-def _reduce_videos(
-    store: TrajectoryStore,
-    scorer: str,
-    weights_C: FloatArray,
-    work: list[tuple[Annotation, Unit]],
-    scores: ScoreStore,
-    config: ReduceConfig,
-) -> None:
+def _reduce_videos(reduction: _Reduction, work: list[tuple[Annotation, Unit]]) -> None:
     for annotation, unit in work:
-        trajectory = store.trajectory(annotation.video)
-        by_name = trajectory_scores(trajectory, annotation.labels_T, weights_C, config)
-        scores.write(annotation.video, scorer, unit, by_name)
+        reduction.reduce_video(annotation, unit)

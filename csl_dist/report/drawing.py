@@ -1,10 +1,12 @@
 """Pictures for the report: SVG for ribbons and curves, PNG for heatmaps.
 
-Colours are those of Okabe and Ito, and cividis, which colour-blind readers can tell apart.
+Colours are those of Okabe and Ito, and cividis, which colour-blind readers can tell apart. What a
+colour says is also said by a row's name, a tooltip or a line's pattern.
 """
 
 import base64
 import io
+from collections.abc import Mapping, Sequence
 from html import escape
 
 import numpy as np
@@ -20,6 +22,9 @@ CLASS_COLOURS = (
     *("#004466", "#8C6000", "#005C43", "#7A3F61", "#2B7BAA", "#7F3800", "#8F8720", "#555555"),
 )
 UNLABELLED_COLOUR = "#ffffff"
+FLAG_COLOUR, TRUTH_COLOUR = "#D55E00", "#0072B2"
+LINE_STYLES = (("#D55E00", ""), ("#0072B2", "6 3"), ("#009E73", "2 3"), ("#222222", "8 3 2 3"))
+"""Colour and dashes of lines that are told apart."""
 _CIVIDIS = ((0, 34, 78), (65, 77, 107), (124, 123, 120), (188, 175, 111), (254, 232, 56))
 
 
@@ -41,65 +46,141 @@ def label_ribbon(labels_T: IntArray, classes: tuple[str, ...], height: int = 18)
             f'height="{height}" fill="{class_colour(label)}">'
             f"<title>{escape(name)}: frames {span.start} to {span.stop - 1}</title></rect>"
         )
-    return _svg(parts, height)
+    return _svg(parts, height, "labels of the video")
 
 
-def span_bar(spans: list[Span], num_frames: int, colour: str, height: int = 8) -> str:
-    """A thin bar with the given spans filled."""
+def span_bar(
+    spans: Mapping[Span, str], num_frames: int, colour: str, *, name: str, height: int = 10
+) -> str:
+    """A thin bar with the given spans filled, each with its words as a tooltip."""
     scale = WIDTH / num_frames
     parts = [f'<rect width="{WIDTH}" height="{height}" fill="#e8e8e8"/>']
     parts += [
         f'<rect x="{s.start * scale:.2f}" width="{len(s) * scale:.2f}" height="{height}" '
-        f'fill="{colour}"><title>frames {s.start} to {s.stop - 1}</title></rect>'
-        for s in spans
+        f'fill="{colour}"><title>frames {s.start} to {s.stop - 1}: {escape(words)}</title></rect>'
+        for s, words in spans.items()
     ]
-    return _svg(parts, height)
+    return _svg(parts, height, f"{name}: {len(spans)} spans")
 
 
-def score_curve(score_T: FloatArray, tau: float, spans: list[Span], height: int = 120) -> str:
-    """The score over time, its threshold as a dashed line, flagged spans shaded."""
-    top = max(float(np.nanmax(score_T)), tau) * 1.05 or 1.0
-    scale = WIDTH / len(score_T)
+def score_curve(
+    score_W: FloatArray,
+    spans: Sequence[Span],
+    *,
+    num_frames: int,
+    tau: float | None = None,
+    height: int = 90,
+) -> str:
+    """A score over time, its threshold as a dashed line, flagged spans shaded."""
+    marks = [] if tau is None else [tau]
+    low = min([0.0, *score_W[~np.isnan(score_W)].tolist(), *marks])
+    high = max([0.0, *score_W[~np.isnan(score_W)].tolist(), *marks])
+    room = (high - low) * 1.05 or 1.0
 
     def y(value: float) -> float:
-        return height * (1 - value / top)
+        return height * (1 - (value - low) / room)
 
+    scale = WIDTH / num_frames
     parts = [
         f'<rect x="{s.start * scale:.2f}" width="{len(s) * scale:.2f}" height="{height}" '
-        'fill="#D55E00" opacity="0.18"/>'
+        f'fill="{FLAG_COLOUR}" opacity="0.18"/>'
         for s in spans
     ]
-    for run in runs_of(np.isnan(score_T)):
-        if not np.isnan(score_T[run.start]):
+    if low < 0:
+        parts.append(f'<line x1="0" x2="{WIDTH}" y1="{y(0):.1f}" y2="{y(0):.1f}" stroke="#ccc"/>')
+    step = WIDTH / len(score_W)
+    for run in runs_of(np.isnan(score_W)):
+        if not np.isnan(score_W[run.start]):
             points = " ".join(
-                f"{(t + 0.5) * scale:.1f},{y(score_T[t]):.1f}" for t in range(run.start, run.stop)
+                f"{(i + 0.5) * step:.1f},{y(score_W[i]):.1f}" for i in range(run.start, run.stop)
             )
             parts.append(
-                f'<polyline points="{points}" fill="none" stroke="#222" stroke-width="1.6"/>'
+                f'<polyline points="{points}" fill="none" stroke="#222" stroke-width="1.6" '
+                'vector-effect="non-scaling-stroke"/>'
             )
-    parts.append(
-        f'<line x1="0" x2="{WIDTH}" y1="{y(tau):.1f}" y2="{y(tau):.1f}" stroke="#D55E00" '
-        f'stroke-dasharray="6 4"><title>threshold {tau:.2f}</title></line>'
-    )
-    return _svg(parts, height)
+    words = f"score from {low:.2f} to {high:.2f}"
+    if tau is not None:
+        words += f", threshold {tau:.2f}"
+        parts.append(
+            f'<line x1="0" x2="{WIDTH}" y1="{y(tau):.1f}" y2="{y(tau):.1f}" '
+            f'stroke="{FLAG_COLOUR}" stroke-width="1.4" stroke-dasharray="6 4" '
+            f'vector-effect="non-scaling-stroke"><title>threshold {tau:.2f}</title></line>'
+        )
+    return _svg(parts, height, words)
 
 
-def loss_heatmap(losses_ET: FloatArray, max_columns: int = 1000) -> str:
-    """A data URI of the losses, checkpoints downwards from the first, frames to the right."""
-    step = max(1, -(-losses_ET.shape[1] // max_columns))
-    reduced_ET = losses_ET[:, ::step]
-    high = float(np.nanpercentile(reduced_ET, 99)) or 1.0
-    share_ET = np.clip(np.nan_to_num(reduced_ET) / high, 0, 1)
+def palette() -> list[tuple[int, int, int]]:
+    """256 colours from low to high, all different; the page's script reads losses back by them."""
+    at = np.linspace(0, 1, 256)
     stops = np.linspace(0, 1, len(_CIVIDIS))
-    channels = [np.interp(share_ET, stops, [c[i] for c in _CIVIDIS]) for i in range(3)]
-    picture = Image.fromarray(np.stack(channels, axis=-1).astype(np.uint8))
+    channels = [np.interp(at, stops, [c[i] for c in _CIVIDIS]).astype(int) for i in range(3)]
+    return [(int(r), int(g), int(b)) for r, g, b in zip(*channels, strict=True)]
+
+
+def highest_shown(losses_EW: FloatArray) -> float:
+    """The loss that has the last colour; all above it look the same."""
+    known = losses_EW[~np.isnan(losses_EW)]
+    return (float(np.percentile(known, 99)) if len(known) else 0.0) or 1.0
+
+
+def loss_heatmap(losses_EW: FloatArray) -> str:
+    """A data URI of the losses, checkpoints downwards from the first, frames to the right."""
+    share_EW = np.clip(np.nan_to_num(losses_EW) / highest_shown(losses_EW), 0, 1)
+    picture = Image.fromarray(np.round(share_EW * 255).astype(np.uint8), mode="L")
+    picture = picture.convert("P")
+    picture.putpalette([channel for colour in palette() for channel in colour])
     buffer = io.BytesIO()
-    picture.save(buffer, format="PNG", optimize=True)
+    picture.save(buffer, format="PNG", optimize=False, bits=8)
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
 
 
-def _svg(parts: list[str], height: int) -> str:
+def line_chart(lines: Mapping[str, FloatArray], *, name: str, height: int = 180) -> str:
+    """Lines over checkpoints, all on one scale from 0, told apart by colour and dashes."""
+    width, left, bottom = 480, 44, 26
+    top = max((float(np.nanmax(values)) for values in lines.values()), default=1.0) * 1.05 or 1.0
+    most = max((len(values) for values in lines.values()), default=1)
+
+    def x(i: int) -> float:
+        return left + (width - left - 6) * (i / max(1, most - 1))
+
+    def y(value: float) -> float:
+        return (height - bottom) * (1 - value / top) + 4
+
+    parts = []
+    for tick in np.linspace(0, top / 1.05, 4):
+        at = f"{y(tick):.1f}"
+        parts.append(
+            f'<line x1="{left}" x2="{width}" y1="{at}" y2="{at}" stroke="#e4e4e4"/>'
+            f'<text x="{left - 6}" y="{at}" dy="4" text-anchor="end">{tick:.2g}</text>'
+        )
+    for place in sorted({0, (most - 1) // 2, most - 1}):
+        parts.append(
+            f'<text x="{x(place):.1f}" y="{height - 6}" text-anchor="middle">{place + 1}</text>'
+        )
+    for number, (label, values) in enumerate(lines.items()):
+        colour, dashes = LINE_STYLES[number % len(LINE_STYLES)]
+        points = " ".join(f"{x(i):.1f},{y(float(v)):.1f}" for i, v in enumerate(values))
+        parts.append(
+            f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2" '
+            f'stroke-dasharray="{dashes}"><title>{escape(label)}</title></polyline>'
+        )
     return (
-        f'<svg viewBox="0 0 {WIDTH} {height}" preserveAspectRatio="none" '
-        f'style="height:{height}px">{"".join(parts)}</svg>'
+        f'<svg class="chart" viewBox="0 0 {width} {height}" data-top="{top:.6g}" role="img" '
+        f'aria-label="{escape(name)}">{"".join(parts)}</svg>'
+    )
+
+
+def line_key(number: int) -> str:
+    """A short piece of a chart's line, for its legend."""
+    colour, dashes = LINE_STYLES[number % len(LINE_STYLES)]
+    return (
+        '<svg class="key" viewBox="0 0 28 8" aria-hidden="true"><line x1="0" x2="28" y1="4" y2="4" '
+        f'stroke="{colour}" stroke-width="2.5" stroke-dasharray="{dashes}"/></svg>'
+    )
+
+
+def _svg(parts: list[str], height: int, name: str) -> str:
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {height}" preserveAspectRatio="none" role="img" '
+        f'aria-label="{escape(name)}" style="height:{height}px">{"".join(parts)}</svg>'
     )

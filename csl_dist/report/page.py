@@ -1,127 +1,121 @@
-"""Fill the report's template from a run's stores and write it."""
+"""Fill the report's template and write it."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import jinja2
-import numpy as np
+import pandas as pd
 from markupsafe import Markup
 
-from csl_dist.findings import read_flags, read_scored, run_thresholds
-from csl_dist.layout import RunLayout
-from csl_dist.records import Annotation, Span, Split
-from csl_dist.reduce import frame_losses
+from csl_dist.query import Audit
+from csl_dist.records import Span
+from csl_dist.report import contents
+from csl_dist.report.contents import VideoDetails
 from csl_dist.report.drawing import (
+    FLAG_COLOUR,
+    TRUTH_COLOUR,
     class_colour,
+    highest_shown,
     label_ribbon,
+    line_chart,
+    line_key,
     loss_heatmap,
+    palette,
     score_curve,
     span_bar,
 )
-from csl_dist.run import Run
+from csl_dist.report.thumbnails import span_pictures
 
-MAX_DETAILED = 40
-"""Videos drawn in full, worst first; all others stand in the index alone."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VideoSection:
-    """What the template shows of one video."""
-
-    id: str
-    num_frames: int
-    num_flags: int
-    worst: float
-    pictures: dict[str, Markup]
+MAX_PICTURED = 60
+"""Flags, worst first, of which frames are shown."""
 
 
-def write_report(run: Run) -> str:
-    """Writes `report.html` into the run root and returns its URL."""
-    run.layout.root.put(RunLayout.REPORT, render(run).encode())
-    return f"{run.layout.root.url}/{RunLayout.REPORT}"
+def write_report(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
+    """Writes `report.html` beside an audit's flags and returns its URL."""
+    root = audit.layout.revision(audit.revision).root
+    root.put(audit.layout.REPORT, render(audit, most=most).encode())
+    return f"{root.url}/{audit.layout.REPORT}"
 
 
-def render(run: Run) -> str:
-    """The whole page."""
-    audit, validation = read_scored(run, Split.AUDIT), read_scored(run, Split.VAL)
-    taus = run_thresholds(run, audit, validation)
-    scorer, temporal = run.flag_scorer(), run.temporal_scorer()
-    flags = read_flags(run.layout)
-    truth = run.known_errors() if run.has_known_errors() else None
-    # A video without any label has no score, and nothing to draw.
-    scored = [a for a in audit.annotations if not np.isnan(audit.scores[scorer][a.video]).all()]
-    by_worst = sorted(scored, key=lambda a: -float(np.nanmax(audit.scores[scorer][a.video])))
-    spans_of = {
-        a.video: [
-            Span(int(start), int(stop))
-            for start, stop in flags.loc[flags.video == a.video, ["start", "stop"]].to_numpy()
-        ]
-        for a in audit.annotations
-    }
-    sections = []
-    for rank, annotation in enumerate(by_worst):
-        video = annotation.video
-        score_T = audit.scores[scorer][video]
-        pictures = {}
-        if rank < MAX_DETAILED:
-            pictures = {
-                "label": Markup(label_ribbon(annotation.labels_T, run.dataset.classes)),
-                "curve": Markup(score_curve(score_T, taus[video], spans_of[video])),
-                "flags": Markup(span_bar(spans_of[video], annotation.num_frames, "#D55E00")),
-                "heatmap": Markup(_heatmap(run, temporal, annotation)),
-            }
-            if truth is not None:
-                known = [error.span for error in truth if error.video == video]
-                pictures["truth"] = Markup(span_bar(known, annotation.num_frames, "#0072B2"))
-        sections.append(
-            VideoSection(
-                id=video,
-                num_frames=annotation.num_frames,
-                num_flags=len(spans_of[video]),
-                worst=float(np.nanmax(score_T)),
-                pictures=pictures,
-            )
-        )
+def render(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
+    """The whole page, with the details of the worst videos."""
+    table, flags = audit.videos(), audit.flags()
+    shown = contents.detailed_videos(audit, table, most)
+    details = [contents.video_details(audit, video, flags) for video in shown]
+    losses = contents.checkpoint_losses(audit, details)
+    names, frames = contents.confusion(flags, audit.classes)
+    pictured = flags.head(MAX_PICTURED)
     return _template().render(
-        title=run.config.root.rstrip("/").rsplit("/", 1)[-1],
-        root=run.config.root,
-        summary=_summary(run, audit.annotations, flags),
-        classes=[(name, class_colour(i)) for i, name in enumerate(run.dataset.classes)],
-        metrics=_metrics(run),
-        flags=flags.to_dict("records"),
-        score=run.config.flag.score,
-        scorer=scorer,
-        sections=sections,
+        title=audit.layout.root.url.rsplit("/", 1)[-1],
+        root=audit.layout.root.url,
+        verdict=audit.verdict,
+        revision=audit.revision,
+        summary=contents.summary(audit, table, flags),
+        missing=audit.missing(),
+        corrections=audit.corrections().to_dict("records"),
+        calibration=_calibration(audit),
+        classes=[(name, class_colour(i)) for i, name in enumerate(audit.classes)],
+        metrics=contents.metrics(audit),
+        flags=flags.head(contents.MAX_FLAGS).to_dict("records"),
+        num_flags=len(flags),
+        videos=table.to_dict("records"),
+        detailed={video.id: i for i, video in enumerate(details)},
+        losses=[(name, Markup(line_key(i))) for i, name in enumerate(losses)],
+        loss_chart=Markup(line_chart(losses, name="mean loss over checkpoints")),
+        confusion=list(zip(names, frames, strict=True)),
+        highest=max((count for row in frames for count in row), default=1),
+        sections=[_section(audit, video, pictured) for video in details],
+        palette=palette(),
     )
 
 
-def _summary(run: Run, annotations: list[Annotation], flags: Any) -> list[tuple[str, str]]:
-    num_frames = sum(a.num_frames for a in annotations)
-    num_flagged = int((flags.stop - flags.start).sum())
-    epochs = [len(run.checkpoints(scorer, 0)) for scorer in run.config.scorers]
-    return [
-        ("videos audited", f"{len(annotations):,}"),
-        ("frames audited", f"{num_frames:,}"),
-        ("checkpoints per scorer", f"{max(epochs):,}"),
-        ("flagged spans", f"{len(flags):,}"),
-        ("frames to review", f"{num_flagged:,} ({num_flagged / max(1, num_frames):.1%})"),
-    ]
+def _section(audit: Audit, video: VideoDetails, pictured: pd.DataFrame) -> dict[str, Any]:
+    """What the template shows of one video."""
+    own = pictured[pictured.video == video.id]
+    pictures = span_pictures(audit, video.id, _spans(own))
+    labels_T = audit.annotation(video.id).labels_T
+    rows = {
+        "labels": label_ribbon(labels_T, audit.classes),
+        "flagged": span_bar(video.flags, video.num_frames, FLAG_COLOUR, name="flagged"),
+    }
+    if video.known is not None:
+        rows["known errors"] = span_bar(
+            video.known, video.num_frames, TRUTH_COLOUR, name="known errors"
+        )
+    curves = {audit.verdict.score: (video.score_W, video.threshold), "CSL": (video.csl_W, None)}
+    for name, (score_W, tau) in curves.items():
+        rows[name] = score_curve(score_W, list(video.flags), num_frames=video.num_frames, tau=tau)
+    return {
+        "id": video.id,
+        "num_frames": video.num_frames,
+        "num_flags": len(video.flags),
+        "rows": {name: Markup(svg) for name, svg in rows.items()},
+        "heatmap": loss_heatmap(video.losses.columns_EW),
+        "high": highest_shown(video.losses.columns_EW),
+        "num_columns": video.losses.columns_EW.shape[1],
+        "epochs": video.epochs,
+        "chart": Markup(line_chart(video.trajectories, name="loss of chosen frames")),
+        "lines": [(name, Markup(line_key(i))) for i, name in enumerate(video.trajectories)],
+        "pictures": [
+            (flag, pictures[span])
+            for flag, span in zip(own.to_dict("records"), _spans(own), strict=True)
+            if span in pictures
+        ],
+    }
 
 
-def _metrics(run: Run) -> dict[str, Any] | None:
-    """`metrics.json` by scorer, where known errors made one."""
-    if not run.layout.root.exists(RunLayout.METRICS):
+def _spans(flags: pd.DataFrame) -> Sequence[Span]:
+    return [Span(int(a), int(b)) for a, b in flags[["start", "stop"]].to_numpy()]
+
+
+def _calibration(audit: Audit) -> str | None:
+    """What the rule finds of planted errors, in a sentence."""
+    from csl_dist.calibrate import Calibration  # scikit-learn takes a second to import
+
+    root = audit.layout.root
+    if not root.exists(audit.layout.CALIBRATION):
         return None
-    scorers: dict[str, Any] = run.layout.root.read_json(RunLayout.METRICS)["scorers"]
-    return scorers if any(scorers.values()) else None
-
-
-def _heatmap(run: Run, scorer: str, annotation: Annotation) -> str:
-    trajectory = run.trajectories(scorer).trajectory(annotation.video)
-    weights_C = np.ones(len(run.dataset.classes))
-    losses_ET = frame_losses(trajectory.read(), annotation.labels_T, weights_C)
-    picture = loss_heatmap(losses_ET)
-    return f'<img class="heatmap" alt="loss by checkpoint and frame" src="{picture}">'
+    return Calibration.from_json(root.read_json(audit.layout.CALIBRATION)).sentence()
 
 
 def _template() -> jinja2.Template:
@@ -133,4 +127,5 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.filters["percent"] = lambda v: f"{100 * v[0]:.1f}" if v else "-"
+    environment.filters["number"] = lambda v: "-" if v is None or v != v else f"{v:.2f}"
     return environment.get_template("page.html")

@@ -1,6 +1,7 @@
 """The whole flow on a small dataset, with real Ray, interrupted and resumed."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import csl_dist
 from csl_dist.status import run_status
 
 COMMAND = [sys.executable, "-c", "from csl_dist.cli import main; main()"]
@@ -179,3 +181,36 @@ def test_changed_labels_redo_only_what_depends_on_them(
     assert "units are scored" in result.stdout
     assert "reduce: videos: 12 of 12" in result.stdout
     assert (root / "metrics.json").read_bytes() != (source / "metrics.json").read_bytes()
+
+
+def test_finished_run_is_read_from_its_root_alone_and_corrected_in_place(
+    undisturbed: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    """The planted errors' true labels, as annotators would hand them back."""
+    path, _ = undisturbed
+    root = tmp_path / "run"
+    shutil.copytree(path.parent / "run", root)
+    dataset = Path(path.read_text().split("path: ")[1].split(",")[0])
+    audit = csl_dist.open_audit(str(root))
+    assert audit.missing() == []
+    fixed = tmp_path / "fixed"
+    fixed.mkdir()
+    wrong = [error for error in audit.known_errors if error.true_label is not None]
+    for error in wrong:
+        source = dataset / "labels" / f"{error.video}.txt"
+        target = fixed / source.name
+        lines = (target if target.exists() else source).read_text().splitlines()
+        lines[error.span.start : error.span.stop] = [str(error.true_label)] * len(error.span)
+        target.write_text("\n".join(lines) + "\n")
+    result = run_csl("relabel", root, fixed)
+    assert result.returncode == 0, result.stderr
+    after = csl_dist.open_audit(str(root))
+    assert (after.revision, len(after.corrections())) == (1, len(wrong))
+    for error in wrong:
+        labels = after.annotation(error.video).labels_T
+        truth = audit.classes.index(str(error.true_label))
+        assert (labels[error.span.start : error.span.stop] == truth).all()
+        assert after.csl(error.video) == pytest.approx(
+            audit.csl(error.video, labels=labels), rel=1e-4
+        )
+    assert {e.kind for e in after.known_errors} == {"disorder"}

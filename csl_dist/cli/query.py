@@ -1,0 +1,158 @@
+"""Commands that ask a run what it found: `csl query ROOT top`, `flags`, `videos` and others."""
+
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from csl_dist.cli.app import Revision, Root, app, complain, console
+from csl_dist.errors import ConfigError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from csl_dist.query import Audit
+
+
+class What(StrEnum):
+    """What can be asked for."""
+
+    TOP = "top"
+    FLAGS = "flags"
+    VIDEOS = "videos"
+    SCORES = "scores"
+    TRAJECTORY = "trajectory"
+
+
+class Form(StrEnum):
+    """How a table is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+@app.command()
+def query(
+    root: Root,
+    what: Annotated[What, typer.Argument(help="What to read.", metavar="WHAT")],
+    form: Annotated[Form, typer.Option("--format", help="How to print it.")] = Form.TABLE,
+    top: Annotated[int | None, typer.Option(help="Only so many of the worst.")] = None,
+    video: Annotated[str | None, typer.Option(help="Id of a video.")] = None,
+    label: Annotated[str | None, typer.Option("--class", help="Annotated or suggested.")] = None,
+    kind: Annotated[str | None, typer.Option(help="mislabel or disorder.")] = None,
+    min_score: Annotated[float | None, typer.Option(help="Least score.")] = None,
+    from_seconds: Annotated[float | None, typer.Option("--from", help="Seconds.")] = None,
+    to_seconds: Annotated[float | None, typer.Option("--to", help="Seconds.")] = None,
+    frame: Annotated[
+        str | None, typer.Option(help="For trajectory: a frame, or a range such as 120:140.")
+    ] = None,
+    scorer: Annotated[str | None, typer.Option(help="Another scorer's view.")] = None,
+    revision: Revision = None,
+) -> None:
+    """Read what a run found: WHAT is top, flags, videos, scores or trajectory."""
+    from csl_dist.query import open_audit
+
+    audit = open_audit(root, revision=revision)
+    for sentence in audit.missing():
+        complain("not finished", sentence)
+
+    def flags(most: int | None) -> "pd.DataFrame":
+        return audit.flags(
+            top=most,
+            video=video,
+            label=label,
+            kind=kind,
+            min_score=min_score,
+            from_seconds=from_seconds,
+            to_seconds=to_seconds,
+        )
+
+    def scores() -> "pd.DataFrame":
+        table = audit.scores(_required(video, what), scorer=scorer)
+        return _within(table, label, min_score, from_seconds, to_seconds).head(top or len(table))
+
+    tables: dict[What, Callable[[], pd.DataFrame]] = {
+        What.TOP: lambda: flags(top or 20),
+        What.FLAGS: lambda: flags(top),
+        What.VIDEOS: lambda: audit.videos().head(top or len(audit.videos_by_id)),
+        What.SCORES: scores,
+        What.TRAJECTORY: lambda: _trajectory(audit, _required(video, what), frame, scorer),
+    }
+    _print(tables[what](), form)
+
+
+def _required(video: str | None, what: What) -> str:
+    if video is None:
+        raise ConfigError(f"csl query {what} needs --video; `csl query ROOT videos` lists them")
+    return video
+
+
+def _within(
+    table: "pd.DataFrame",
+    label: str | None,
+    min_score: float | None,
+    from_seconds: float | None,
+    to_seconds: float | None,
+) -> "pd.DataFrame":
+    """The frames of a table of scores that fit all that is given."""
+    if label is not None:
+        table = table[table.label == label]
+    if min_score is not None:
+        table = table[table.smoothed >= min_score]
+    if from_seconds is not None:
+        table = table[table.seconds >= from_seconds]
+    return table if to_seconds is None else table[table.seconds < to_seconds]
+
+
+def _trajectory(
+    audit: "Audit", video: str, frame: str | None, scorer: str | None
+) -> "pd.DataFrame":
+    """A row for each frame and checkpoint: the loss, and what the checkpoint takes it for."""
+    import numpy as np
+    import pandas as pd
+
+    frames = _frames(frame)
+    losses_EN = audit.trajectory(video, frames=frames, scorer=scorer)
+    logp = audit.to_xarray(video, frames=frames, scorer=scorer)
+    num_checkpoints, num_frames = losses_EN.shape
+    likeliest_NE = logp.argmax("class").transpose("frame", "checkpoint").to_numpy()
+    highest_NE = logp.max("class").transpose("frame", "checkpoint").to_numpy()
+    return pd.DataFrame(
+        {
+            "frame": np.repeat(logp["frame"].to_numpy(), num_checkpoints),
+            "seconds": np.repeat(logp["seconds"].to_numpy(), num_checkpoints),
+            "checkpoint": np.tile(logp["checkpoint"].to_numpy(), num_frames),
+            "label": np.repeat(logp["label"].to_numpy(), num_checkpoints),
+            "loss": losses_EN.T.ravel(),
+            "likeliest": np.array(audit.classes)[likeliest_NE].ravel(),
+            "probability": np.exp(highest_NE).ravel(),
+        }
+    )
+
+
+def _frames(text: str | None) -> slice | int | None:
+    """`120`, or `120:140` as half-open range."""
+    if text is None:
+        return None
+    first, colon, last = text.partition(":")
+    try:
+        if not colon:
+            return int(first)
+        return slice(int(first) if first else None, int(last) if last else None)
+    except ValueError:
+        raise ConfigError(f"--frame is {text!r}, expected a frame or a range as 120:140") from None
+
+
+def _print(table: "pd.DataFrame", form: Form) -> None:
+    if form is Form.TABLE:
+        from csl_dist import answers
+
+        is_flags = "suggested" in table.columns
+        console.print(answers.flag_table(table) if is_flags else answers.frame_table(table))
+    elif form is Form.JSON:
+        sys.stdout.write(table.to_json(orient="records", indent=2, double_precision=6) + "\n")
+    else:
+        table.to_csv(sys.stdout, index=False, float_format="%.6g")

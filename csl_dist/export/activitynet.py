@@ -1,0 +1,40 @@
+"""ActivityNet's JSON of segments in seconds, with the flags in place of annotations.
+
+The label of a segment is the suggested one; what was annotated, and why it is suspicious, stand
+beside it, where readers of the format pass over them.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from csl_dist.export.spans import FlaggedVideo, counted, flagged_videos
+from csl_dist.query import Audit
+
+
+def write_activitynet(audit: Audit, out: Path) -> str:
+    found = list(flagged_videos(audit))
+    database = {one.video.id: _entry(one, audit.classes) for one in found}
+    content = {"version": "csl_dist flags", "taxonomy": [], "database": database}
+    out.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    return counted(sum(len(one.flags) for one in found), len(found), out)
+
+
+def _entry(found: FlaggedVideo, classes: tuple[str, ...]) -> dict[str, Any]:
+    return {
+        "subset": "testing",
+        "fps": found.annotation.source_fps,
+        "duration": found.annotation.duration,
+        "annotations": [
+            {
+                "segment": [flag["start_seconds"], flag["stop_seconds"]],
+                "label": flag["suggested"],
+                "label_id": classes.index(flag["suggested"]),
+                "score": flag["score"],
+                "annotated": flag["label"],
+                "kind": flag["kind"],
+                "why": flag["why"],
+            }
+            for flag in found.flags
+        ],
+    }

@@ -1,0 +1,47 @@
+"""FiftyOne: a FiftyOneTemporalDetectionDataset of the flagged videos.
+
+`labels.json` and a folder `data` in which links stand for the videos, so that nothing is copied.
+Support is counted in frames from 1, both ends included.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from csl_dist.export.spans import FlaggedVideo, counted, flagged_videos
+from csl_dist.query import Audit
+from csl_dist.records import Media
+from csl_dist.storage import key_part
+
+
+def write_fiftyone(audit: Audit, out: Path) -> str:
+    found = list(flagged_videos(audit))
+    (out / "data").mkdir(parents=True, exist_ok=True)
+    labels = {}
+    for one in found:
+        name = key_part(one.video.id)
+        labels[name] = [_detection(one, audit.classes, flag) for flag in one.flags]
+        if one.video.media is Media.VIDEO:
+            link = out / "data" / f"{name}{Path(one.video.source).suffix}"
+            link.unlink(missing_ok=True)
+            link.symlink_to(one.video.source)
+    content = {"classes": list(audit.classes), "labels": labels}
+    (out / "labels.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    return counted(sum(len(rows) for rows in labels.values()), len(found), out)
+
+
+def _detection(
+    found: FlaggedVideo, classes: tuple[str, ...], flag: dict[str, Any]
+) -> dict[str, Any]:
+    span = found.source_span(flag)
+    return {
+        "label": classes.index(flag["suggested"]),
+        "support": [span.start + 1, span.stop],
+        "confidence": flag["suggested_probability"],
+        "attributes": {
+            "annotated": flag["label"],
+            "kind": flag["kind"],
+            "score": flag["score"],
+            "why": flag["why"],
+        },
+    }

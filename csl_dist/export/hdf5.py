@@ -1,0 +1,45 @@
+"""HDF5 of whole trajectories, for MATLAB and others: a group a video, written in blocks."""
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from csl_dist.query import Audit
+from csl_dist.records import Split
+from csl_dist.reduce import frame_blocks
+from csl_dist.storage import key_part
+
+CHUNK_FRAMES = 128
+
+
+def write_hdf5(audit: Audit, out: Path) -> str:
+    """For each video: `<scorer>/log_probability` (E, T, C), its epochs, and labels and seconds."""
+    videos = [video.id for video in audit.scored_videos() if video.split is Split.AUDIT]
+    with h5py.File(out, "w") as file:
+        file.attrs["classes"] = list(audit.classes)
+        for video in videos:
+            group = file.create_group(key_part(video))
+            annotation = audit.annotation(video)
+            group.attrs["video"] = video
+            group.create_dataset("label", data=annotation.labels_T)
+            group.create_dataset("seconds", data=annotation.times_T)
+            for scorer in audit.scorers:
+                _write_trajectory(audit, group.create_group(key_part(scorer)), video, scorer)
+    return f"trajectories of {len(videos)} videos in {out}"
+
+
+def _write_trajectory(audit: Audit, group: h5py.Group, video: str, scorer: str) -> None:
+    trajectory = audit.log_probabilities(video, scorer=scorer)
+    num_checkpoints, num_frames, num_classes = trajectory.shape
+    array = group.create_dataset(
+        "log_probability",
+        shape=trajectory.shape,
+        dtype=np.float16 if audit.config.score.dtype == "float16" else np.float32,
+        chunks=(num_checkpoints, min(num_frames, CHUNK_FRAMES), num_classes),
+    )
+    for block in frame_blocks(num_frames, num_checkpoints * num_classes):
+        array[:, block] = trajectory.read(block.start, block.stop)
+    group.create_dataset("epoch", data=trajectory.epochs)
+    for name in ("csl", "smoothed"):
+        group.create_dataset(name, data=audit.score(video, name, scorer=scorer))

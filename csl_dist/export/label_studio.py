@@ -1,0 +1,74 @@
+"""Label Studio: one task a video, each flag a prediction on its timeline.
+
+Frames are counted from 1, and a range includes its last. The labelling interface that the tasks
+need is written beside them.
+"""
+
+import json
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from csl_dist.export.spans import FlaggedVideo, counted, flagged_videos
+from csl_dist.query import Audit
+
+FROM_NAME, TO_NAME = "steps", "video"
+
+
+def write_label_studio(audit: Audit, out: Path) -> str:
+    """Tasks as JSON, and the labelling interface as XML with the same name."""
+    num_flags = len(audit.flags())
+    tasks = [_task(found, num_flags) for found in flagged_videos(audit)]
+    out.write_text(json.dumps(tasks, indent=2) + "\n", encoding="utf-8")
+    interface = out.with_suffix(".xml")
+    interface.write_text(labelling_interface(audit.classes), encoding="utf-8")
+    words = counted(num_flags, len(tasks), out)
+    return f"{words}; the project's labelling interface is {interface}"
+
+
+def labelling_interface(classes: tuple[str, ...]) -> str:
+    labels = "\n".join(f'    <Label value="{escape(name)}"/>' for name in classes)
+    return f"""<View>
+  <TimelineLabels name="{FROM_NAME}" toName="{TO_NAME}">
+{labels}
+  </TimelineLabels>
+  <Video name="{TO_NAME}" value="$video" timelineHeight="120" frameRate="$fps"/>
+</View>
+"""
+
+
+def _task(found: FlaggedVideo, num_flags: int) -> dict[str, Any]:
+    """A video's task; tasks sorted by the score of their predictions come worst first.
+
+    Label Studio takes scores from 0 to 1, so that the score is the share of flags not above it.
+    """
+    return {
+        "data": {
+            "video": found.video.source,
+            "fps": f"{found.annotation.source_fps:g}",
+            "video_id": found.video.id,
+        },
+        "predictions": [
+            {
+                "model_version": "csl_dist",
+                "score": 1 - (min(flag["rank"] for flag in found.flags) - 1) / num_flags,
+                "result": [_region(found, flag) for flag in found.flags],
+            }
+        ],
+    }
+
+
+def _region(found: FlaggedVideo, flag: dict[str, Any]) -> dict[str, Any]:
+    span = found.source_span(flag)
+    return {
+        "id": f"csl-{flag['rank']}",
+        "type": "timelinelabels",
+        "from_name": FROM_NAME,
+        "to_name": TO_NAME,
+        "value": {
+            "ranges": [{"start": span.start + 1, "end": span.stop}],
+            "timelinelabels": [flag["suggested"]],
+        },
+        "score": flag["suggested_probability"],
+        "meta": {"text": [f"labelled {flag['label']}; {flag['why']}"]},
+    }

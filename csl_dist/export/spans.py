@@ -1,0 +1,48 @@
+"""Flagged spans in the source's own frames: what tools that show the video count in.
+
+A run may sample its videos; flags are in sampled frames and in seconds. Seconds are the source's,
+so that a frame of the source is its time by its rate.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from csl_dist.query import Audit
+from csl_dist.records import Annotation, Span, Video
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlaggedVideo:
+    """A video with its flags, worst first."""
+
+    video: Video
+    annotation: Annotation
+    flags: list[dict[str, Any]]
+
+    @property
+    def num_frames(self) -> int:
+        """Frames of the source."""
+        return round(self.annotation.duration * self.annotation.source_fps)
+
+    def source_span(self, flag: dict[str, Any]) -> Span:
+        """A flag in frames of the source; at least one, and none beyond the last."""
+        fps = self.annotation.source_fps
+        start = min(round(flag["start_seconds"] * fps), self.num_frames - 1)
+        return Span(start, max(start + 1, min(round(flag["stop_seconds"] * fps), self.num_frames)))
+
+
+def flagged_videos(audit: Audit) -> Iterator[FlaggedVideo]:
+    """Videos that have flags, the one with the worst first."""
+    flags = audit.flags()
+    for video, own in flags.groupby("video", sort=False):
+        yield FlaggedVideo(
+            video=audit.videos_by_id[str(video)],
+            annotation=audit.annotation(str(video)),
+            flags=own.to_dict("records"),  # type: ignore[arg-type]
+        )
+
+
+def counted(num_flags: int, num_videos: int, where: object) -> str:
+    """What an export wrote, in words."""
+    return f"{num_flags} spans of {num_videos} videos in {where}"

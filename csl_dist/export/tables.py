@@ -1,0 +1,35 @@
+"""Flags as CSV or Parquet: every column, with the span in the source's own frames beside."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from csl_dist.export.spans import counted, flagged_videos
+from csl_dist.query import Audit
+
+
+def write_csv(audit: Audit, out: Path) -> str:
+    table = flag_table(audit)
+    table.to_csv(out, index=False)
+    return counted(len(table), table.video.nunique(), out)
+
+
+def write_parquet(audit: Audit, out: Path) -> str:
+    table = flag_table(audit)
+    table.to_parquet(out, index=False)
+    return counted(len(table), table.video.nunique(), out)
+
+
+def flag_table(audit: Audit) -> pd.DataFrame:
+    """All flags, worst first; source_start and source_stop are half-open, from 0."""
+    spans = {
+        flag["rank"]: found.source_span(flag)
+        for found in flagged_videos(audit)
+        for flag in found.flags
+    }
+    table = audit.flags()
+    return table.assign(
+        source=[audit.videos_by_id[video].source for video in table.video],
+        source_start=[spans[rank].start for rank in table["rank"]],
+        source_stop=[spans[rank].stop for rank in table["rank"]],
+    )

@@ -1,0 +1,403 @@
+"""Audit: read what a run has found, from its root alone.
+
+Reading needs no Ray, no model and no dataset, and writes nothing. A run in progress can be read
+too: `missing` says what it lacks, and what is asked for and not there yet is a NotReadyError.
+"""
+
+import difflib
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+
+from csl_dist.ensemble import Scale, ensemble_score
+from csl_dist.errors import DataError, NotReadyError
+from csl_dist.layout import RunLayout
+from csl_dist.records import (
+    UNLABELLED,
+    Annotation,
+    FloatArray,
+    IntArray,
+    PlantedError,
+    Split,
+    Video,
+)
+from csl_dist.reduce import chosen_rows, cumulative_loss, smoothed_as_named, weighted_losses
+from csl_dist.run_file import read_run_file, read_videos
+from csl_dist.score_names import base_and_smoothing
+from csl_dist.scores import ScoreStore
+from csl_dist.storage import Storage, key_part
+from csl_dist.trajectories import Trajectory, TrajectoryStore
+from csl_dist.verdict import Verdict, read_corrections, read_flags, read_verdict
+
+Labels = Sequence[str] | Sequence[int] | npt.NDArray[np.generic]
+"""Labels (T,) of a video's frames: class names, or ids with -1 for frames without a label."""
+
+
+def open_audit(root: str, *, revision: int | None = None) -> "Audit":
+    """The audit in a run root, a path or URL; `revision` 0 is the first, None the newest."""
+    return Audit(root, revision=revision)
+
+
+class Audit:
+    """The findings of a run under one version of its labels; files are opened once and kept."""
+
+    def __init__(
+        self,
+        root: str,
+        *,
+        revision: int | None = None,
+        draft: tuple[int, Verdict] | None = None,
+    ):
+        """`draft` is the number and verdict of an audit in the making, which is then meant."""
+        run = read_run_file(root)
+        self.config = run.config
+        self.classes = run.classes
+        self.layout = RunLayout(Storage(root))
+        self.videos_by_id = {video.id: video for video in read_videos(self.layout)}
+        self._verdicts = _verdicts(self.layout)
+        if draft is not None:
+            revision = draft[0]
+            self._verdicts[revision] = draft[1]
+        self.revision = max(self._current(), default=0) if revision is None else revision
+        if self.revision and self.revision not in self._verdicts:
+            known = ", ".join(str(number) for number in self._verdicts) or "none"
+            raise DataError(f"{root} has no audit number {self.revision}; it has {known}")
+        self._trajectories: dict[tuple[str, str], Trajectory] = {}
+        self._annotations: dict[tuple[str, str], tuple[Annotation, FloatArray]] = {}
+
+    def __repr__(self) -> str:
+        num_videos = len(self.scored_videos())
+        return f"Audit({self.layout.root.url!r}, {num_videos} videos, revision {self.revision})"
+
+    @property
+    def verdict(self) -> Verdict:
+        """What decided on the flags; NotReadyError where there are none yet."""
+        if self.revision not in self._verdicts:
+            raise NotReadyError(f"{self.layout.root.url} has no flags yet; run `csl audit`")
+        return self._verdicts[self.revision]
+
+    @property
+    def revisions(self) -> list[int]:
+        """Numbers of all audits of this run: 0, and one for each time labels were corrected."""
+        return sorted({0, *self._verdicts})
+
+    @property
+    def scorers(self) -> list[str]:
+        return list(self.config.scorers)
+
+    @property
+    def scorer(self) -> str:
+        """The scorer that is meant where none is named: the one that explains flags."""
+        if self.revision in self._verdicts:
+            return self.verdict.temporal
+        named = self.config.flag.scorer
+        return named if named in self.scorers else self.scorers[0]
+
+    @property
+    def known_errors(self) -> tuple[PlantedError, ...]:
+        """Label errors whose place is known: planted, listed, or annotated."""
+        return self.verdict.known_errors
+
+    def scored_videos(self) -> list[Video]:
+        """Videos that checkpoints are evaluated on: those to audit, and those for the threshold."""
+        wanted = (Split.AUDIT, Split.VAL)
+        return [video for video in self.videos_by_id.values() if video.split in wanted]
+
+    def missing(self) -> list[str]:
+        """What an unfinished run lacks, a sentence each; empty where all is there."""
+        sentences = []
+        wanted = [video.id for video in self.scored_videos()]
+        scored = {unit.name for unit in ScoreStore(self.layout.scores).done()}
+        for scorer in self.scorers:
+            published = self._store(scorer).published_fingerprints()
+            without = [video for video in wanted if key_part(video) not in published]
+            sentences += _lacking(without, len(wanted), f"trajectory of {scorer}")
+            without = [v for v in wanted if ScoreStore.unit(v, scorer, "").name not in scored]
+            sentences += _lacking(without, len(wanted), f"score of {scorer}")
+        if 0 not in self._verdicts:
+            sentences.append("there are no flags yet")
+        return sentences
+
+    def videos(self) -> pd.DataFrame:
+        """The audited videos, worst first; NaN where a video has no score yet.
+
+        `worst` and `mean` are of the score that decides on flags, over the video's frames.
+        """
+        flags = self.flags() if self.revision in self._verdicts else pd.DataFrame({"video": []})
+        num_flags = flags.video.value_counts()
+        rows = []
+        for video in self.scored_videos():
+            if video.split is not Split.AUDIT:
+                continue
+            row = {"video": video.id, "flags": int(num_flags.get(video.id, 0))}
+            rows.append(row | self._video_facts(video.id))
+        columns = ["video", "frames", "seconds", "flags", "worst", "mean"]
+        table = pd.DataFrame(rows, columns=columns)
+        return table.sort_values(["worst", "video"], ascending=[False, True], ignore_index=True)
+
+    def flags(
+        self,
+        *,
+        top: int | None = None,
+        video: str | None = None,
+        label: str | None = None,
+        kind: str | None = None,
+        min_score: float | None = None,
+        from_seconds: float | None = None,
+        to_seconds: float | None = None,
+    ) -> pd.DataFrame:
+        """Flagged spans, worst first; those that fit all that is given, the first `top` of them.
+
+        A label is the annotated or the suggested one; a time range is touched, not enclosed.
+        """
+        table = read_flags(self.layout.revision(self.revision))
+        if video is not None:
+            table = table[table.video == self._known(video)]
+        if label is not None:
+            table = table[(table.label == label) | (table.suggested == label)]
+        if kind is not None:
+            table = table[table.kind == kind]
+        if min_score is not None:
+            table = table[table.score >= min_score]
+        if from_seconds is not None:
+            table = table[table.stop_seconds > from_seconds]
+        if to_seconds is not None:
+            table = table[table.start_seconds < to_seconds]
+        return table.head(top if top is not None else len(table)).reset_index(drop=True)
+
+    def corrections(self) -> pd.DataFrame:
+        """Spans whose label this audit corrected; empty for the first."""
+        layout = self.layout.revision(self.revision)
+        return read_corrections(layout) if self.revision else pd.DataFrame()
+
+    def scores(self, video: str, *, scorer: str | None = None) -> pd.DataFrame:
+        """Every stored score of a video, a row a frame. Higher is more suspicious."""
+        scorer = self._scorer(scorer)
+        annotation = self.annotation(video, scorer=scorer)
+        store = self._scores_of(video)
+        columns = {name: store.read(video, scorer, name) for name in store.names(video, scorer)}
+        names = np.array([*self.classes, ""], dtype=object)
+        return pd.DataFrame(
+            {
+                "frame": np.arange(annotation.num_frames),
+                "seconds": annotation.times_T,
+                "label": names[annotation.labels_T],
+                **columns,
+            }
+        )
+
+    def score(self, video: str, name: str, *, scorer: str | None = None) -> FloatArray:
+        """One score (T,) of a video, smoothed as its name ends; NaN on frames without a label."""
+        scorer = self._scorer(scorer)
+        base, smoothing = base_and_smoothing(name)
+        score_T = self._scores_of(self._known(video)).read(video, scorer, base)
+        if not smoothing:
+            return score_T
+        labels_T = self.annotation(video, scorer=scorer).labels_T
+        window = self.config.reduce.window
+        return smoothed_as_named(score_T, labels_T, smoothing=smoothing, window=window)
+
+    def deciding_score(self, video: str) -> FloatArray:
+        """The score (T,) that is compared with the threshold, of one scorer or of both."""
+        verdict = self.verdict
+        if verdict.scales is None or verdict.framewise is None:
+            return self.score(video, verdict.score, scorer=verdict.scorer)
+        temporal, framewise = (Scale(mean=m, deviation=d) for m, d in verdict.scales)
+        return ensemble_score(
+            self.score(video, verdict.score, scorer=verdict.temporal),
+            self.score(video, verdict.score, scorer=verdict.framewise),
+            (temporal, framewise),
+        )
+
+    def annotation(self, video: str, *, scorer: str | None = None) -> Annotation:
+        """The labels and times of a video's frames, as this audit saw them."""
+        return self._annotated(video, self._scorer(scorer))[0]
+
+    def csl(
+        self,
+        video: str,
+        *,
+        labels: Labels | None = None,
+        every: int | None = None,
+        weighted: bool | None = None,
+        scorer: str | None = None,
+    ) -> FloatArray:
+        """CSL (T,) of a video: under its labels, or others, over every n-th checkpoint.
+
+        `every` and `weighted` None are as the run has them. Frames without a label have NaN.
+        """
+        if labels is None and every is None and weighted in (None, self.config.reduce.weighted):
+            return self.score(video, "csl", scorer=scorer)
+        losses_ET = self.trajectory(video, labels=labels, weighted=weighted, scorer=scorer)
+        if every is not None:
+            return cumulative_loss(every_nth(losses_ET, every))
+        epochs = self.log_probabilities(video, scorer=scorer).epochs
+        return cumulative_loss(losses_ET[chosen_rows(epochs, self.config.reduce.checkpoints)])
+
+    def trajectory(
+        self,
+        video: str,
+        *,
+        frames: slice | int | None = None,
+        labels: Labels | None = None,
+        weighted: bool | None = None,
+        scorer: str | None = None,
+    ) -> FloatArray:
+        """Losses (E, frames) of a video's labels, or of other `labels` of all its frames."""
+        scorer = self._scorer(scorer)
+        trajectory = self.log_probabilities(video, scorer=scorer)
+        span = _frame_range(frames, trajectory.shape[1], video)
+        annotation, class_weights_C = self._annotated(video, scorer)
+        labels_T = annotation.labels_T if labels is None else self._ids(labels, video, trajectory)
+        part_T = labels_T[span.start : span.stop]
+        logp_ET = trajectory.of_classes(np.maximum(part_T, 0), span.start)
+        use_weights = self.config.reduce.weighted if weighted is None else weighted
+        weights_C = class_weights_C if use_weights else np.ones(len(self.classes))
+        return weighted_losses(logp_ET, part_T, weights_C)
+
+    def log_probabilities(self, video: str, *, scorer: str | None = None) -> Trajectory:
+        """The stored trajectory of a video, which is read as asked for and knows no labels."""
+        key = (self._known(video), self._scorer(scorer))
+        if key not in self._trajectories:
+            self._trajectories[key] = self._store(key[1]).trajectory(video)
+        return self._trajectories[key]
+
+    def to_xarray(
+        self, video: str, *, frames: slice | int | None = None, scorer: str | None = None
+    ) -> xr.DataArray:
+        """Log-probabilities with named dimensions: checkpoint, frame, class."""
+        scorer = self._scorer(scorer)
+        trajectory = self.log_probabilities(video, scorer=scorer)
+        span = _frame_range(frames, trajectory.shape[1], video)
+        annotation = self.annotation(video, scorer=scorer)
+        names = np.array([*self.classes, ""])
+        return xr.DataArray(
+            trajectory.read(span.start, span.stop),
+            dims=("checkpoint", "frame", "class"),
+            coords={
+                "checkpoint": trajectory.epochs,
+                "frame": np.arange(span.start, span.stop),
+                "class": list(self.classes),
+                "seconds": ("frame", annotation.times_T[span.start : span.stop]),
+                "label": ("frame", names[annotation.labels_T[span.start : span.stop]]),
+            },
+            name="log_probability",
+            attrs={"video": video, "scorer": scorer, "fold": trajectory.fold},
+        )
+
+    def class_weights(self, video: str, *, scorer: str | None = None) -> FloatArray:
+        """Weights (C,) of the loss when the scorer behind a video was trained."""
+        return self._annotated(video, self._scorer(scorer))[1]
+
+    def _current(self) -> list[int]:
+        """Audits that rest on the scores that are there now."""
+        if 0 not in self._verdicts:
+            return []
+        made_from = self._verdicts[0].made_from
+        return [n for n, verdict in self._verdicts.items() if verdict.made_from == made_from]
+
+    def _scores_of(self, video: str) -> ScoreStore:
+        """The scores of a video: of the last audit so far that corrected its labels."""
+        wanted = [
+            number
+            for number, verdict in self._verdicts.items()
+            if number <= self.revision
+            and verdict.made_from == self.verdict.made_from
+            and video in verdict.changed
+        ]
+        return ScoreStore(self.layout.revision(max(wanted, default=0)).scores)
+
+    def _annotated(self, video: str, scorer: str) -> tuple[Annotation, FloatArray]:
+        key = (self._known(video), scorer)
+        if key not in self._annotations:
+            self._annotations[key] = self._scores_of(video).read_annotation(video, scorer)
+        return self._annotations[key]
+
+    def _video_facts(self, video: str) -> dict[str, float]:
+        try:
+            annotation = self.annotation(video)
+            decided = self.revision in self._verdicts
+            score_T = self.deciding_score(video) if decided else self.score(video, "smoothed")
+        except NotReadyError:
+            return {}
+        facts = {"frames": annotation.num_frames, "seconds": float(annotation.times_T[-1])}
+        if not np.isnan(score_T).all():
+            facts |= {"worst": float(np.nanmax(score_T)), "mean": float(np.nanmean(score_T))}
+        return facts
+
+    def _store(self, scorer: str) -> TrajectoryStore:
+        return TrajectoryStore(self.layout.scorer(scorer))
+
+    def _scorer(self, scorer: str | None) -> str:
+        if scorer is not None and scorer not in self.scorers:
+            names = ", ".join(self.scorers)
+            raise DataError(f"there is no scorer {scorer!r}; the run has {names}")
+        return scorer or self.scorer
+
+    def _known(self, video: str) -> str:
+        known = [v.id for v in self.scored_videos()]
+        if video not in self.videos_by_id:
+            near = difflib.get_close_matches(video, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise DataError(f"the run has no video {video!r}{hint}")
+        if self.videos_by_id[video].split is Split.TRAIN:
+            raise DataError(f"video {video!r} is trained on, so that it has no scores")
+        return video
+
+    def _ids(self, labels: Labels, video: str, trajectory: Trajectory) -> IntArray:
+        """Class ids (T,) of labels that a caller gave."""
+        given = np.asarray(labels)
+        if given.shape != (trajectory.shape[1],):
+            raise DataError(
+                f"video {video!r} has {trajectory.shape[1]:,} frames, but labels of shape "
+                f"{given.shape} were given; give one a frame"
+            )
+        if not np.issubdtype(given.dtype, np.integer):
+            ids = {name: i for i, name in enumerate(self.classes)} | {"": UNLABELLED}
+            unknown = sorted({str(name) for name in given} - set(ids))
+            if unknown:
+                names = ", ".join(self.classes)
+                raise DataError(f"unknown class {unknown[0]!r}; the classes are {names}")
+            return np.array([ids[str(name)] for name in given], dtype=np.int64)
+        if given.min() < UNLABELLED or given.max() >= len(self.classes):
+            raise DataError(
+                f"labels of video {video!r} run from {given.min()} to {given.max()}, but ids run "
+                f"from 0 to {len(self.classes) - 1}, and -1 is no label"
+            )
+        return given
+
+
+def every_nth(values_ET: FloatArray, every: int) -> FloatArray:
+    """Every n-th checkpoint (…, T), counted so that n, 2n, 3n … are kept."""
+    if not 1 <= every <= len(values_ET):
+        raise DataError(f"every is {every}, but there are {len(values_ET)} checkpoints")
+    return values_ET[every - 1 :: every]
+
+
+def _frame_range(frames: slice | int | None, num_frames: int, video: str) -> range:
+    """The frames that are meant; a range, as only whole ranges are stored together."""
+    if isinstance(frames, int):
+        frames = slice(frames, frames + 1)
+    span = range(*(frames or slice(None)).indices(num_frames))
+    if span.step != 1 or not span:
+        raise DataError(f"frames {frames} are not a range within the {num_frames:,} of {video!r}")
+    return span
+
+
+def _verdicts(layout: RunLayout) -> dict[int, Verdict]:
+    """What every finished audit of a run was decided by, by its number."""
+    keys = (key.split("/") for key in layout.relabelled.list_keys())
+    numbers = sorted(int(number) for number, *rest in keys if rest == [layout.AUDIT])
+    if layout.root.exists(layout.AUDIT):
+        numbers = [0, *numbers]
+    return {number: read_verdict(layout.revision(number)) for number in numbers}
+
+
+def _lacking(videos: list[str], total: int, what: str) -> list[str]:
+    if not videos:
+        return []
+    names = ", ".join(videos[:5]) + (", …" if videos[5:] else "")
+    return [f"{len(videos)} of {total} videos have no {what} yet ({names})"]

@@ -1,0 +1,162 @@
+"""What the report says, gathered from an audit: numbers and spans, no pictures yet."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from csl_dist.layout import RunLayout
+from csl_dist.query import Audit
+from csl_dist.records import FloatArray, Span, Split
+from csl_dist.report.shrink import ShrunkLosses, highest_in_columns, shrunk_losses
+
+MAX_DETAILED = 40
+"""Videos drawn in full, worst first; all others stand in the index alone."""
+MAX_FLAGS = 2000
+"""Flags in the ranking; `csl query` gives all."""
+MAX_VALIDATION = 10
+"""Validation videos whose loss over checkpoints is averaged."""
+MAX_TRAJECTORIES = 3
+"""Flagged frames of a video whose trajectories are drawn, beside that of a usual frame."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VideoDetails:
+    """One video in full; `W` are columns of the pictures."""
+
+    id: str
+    num_frames: int
+    flags: dict[Span, str]
+    """What each says, worst first."""
+    known: dict[Span, str] | None
+    """Known errors; None where the run knows of none in any video."""
+    threshold: float
+    score_W: FloatArray
+    csl_W: FloatArray
+    losses: ShrunkLosses
+    epochs: list[int]
+    trajectories: dict[str, FloatArray]
+    """Losses (E,) of chosen frames, by what they are."""
+
+
+def detailed_videos(audit: Audit, table: pd.DataFrame, most: int) -> list[str]:
+    """The worst videos that have a score; those with flags first."""
+    scored = table[table.worst.notna()]
+    first = scored.assign(flagged=scored["flags"] > 0)
+    return first.sort_values(["flagged", "worst"], ascending=False).video.head(most).tolist()
+
+
+def video_details(audit: Audit, video: str, flags: pd.DataFrame) -> VideoDetails:
+    """Everything that is drawn of one video; its trajectory is read in blocks."""
+    annotation = audit.annotation(video)
+    own = flags[flags.video == video]
+    spans = {
+        Span(int(f.start), int(f.stop)): f"{f.label}, suggested {f.suggested}; {f.why}"  # type: ignore[arg-type]
+        for f in own.itertuples()
+    }
+    score_T = audit.deciding_score(video)
+    return VideoDetails(
+        id=video,
+        num_frames=annotation.num_frames,
+        flags=spans,
+        known=_known(audit, video),
+        threshold=audit.verdict.thresholds[video],
+        score_W=highest_in_columns(score_T),
+        csl_W=highest_in_columns(audit.csl(video)),
+        losses=shrunk_losses(audit, video),
+        epochs=audit.log_probabilities(video).epochs,
+        trajectories=_trajectories(audit, video, list(spans), score_T),
+    )
+
+
+def _known(audit: Audit, video: str) -> dict[Span, str] | None:
+    if not audit.known_errors:
+        return None
+    own = [error for error in audit.known_errors if error.video == video]
+    return {
+        error.span: f"{error.kind}, is {error.true_label}" if error.true_label else error.kind
+        for error in own
+    }
+
+
+def _trajectories(
+    audit: Audit, video: str, spans: list[Span], score_T: FloatArray
+) -> dict[str, FloatArray]:
+    """The worst frame of each of the first flags, and the frame in the middle of all."""
+    chosen = {}
+    for span in spans[:MAX_TRAJECTORIES]:
+        worst = span.start + int(np.nanargmax(score_T[span.start : span.stop]))
+        chosen[f"frame {worst}, flagged"] = worst
+    order = np.argsort(score_T, kind="stable")
+    labelled = int((~np.isnan(score_T)).sum())
+    usual = int(order[labelled // 2])
+    chosen[f"frame {usual}, usual"] = usual
+    return {name: audit.trajectory(video, frames=frame)[:, 0] for name, frame in chosen.items()}
+
+
+def confusion(flags: pd.DataFrame, classes: tuple[str, ...]) -> tuple[list[str], list[list[int]]]:
+    """Flagged frames by annotated (rows) and suggested class (columns), of classes that occur."""
+    names = [name for name in classes if name in {*flags.label, *flags.suggested}]
+    frames = (flags.stop - flags.start).groupby([flags.label, flags.suggested]).sum()
+    return names, [[int(frames.get((row, column), 0)) for column in names] for row in names]
+
+
+def checkpoint_losses(audit: Audit, details: list[VideoDetails]) -> dict[str, FloatArray]:
+    """Mean loss (E,) by checkpoint of the scorer that explains flags: trained on, and held out."""
+    lines = {}
+    trained = train_losses(audit.layout, audit.scorer)
+    if len(trained):
+        lines["training videos"] = trained
+    validation = [v.id for v in audit.scored_videos() if v.split is Split.VAL][:MAX_VALIDATION]
+    groups = {
+        f"{len(validation)} validation videos": [
+            shrunk_losses(audit, video).mean_E for video in validation
+        ],
+        f"the {len(details)} worst audited videos": [video.losses.mean_E for video in details],
+    }
+    for name, curves in groups.items():
+        # Folds that are still training have fewer checkpoints.
+        curves = [curve for curve in curves if len(curve) == len(curves[0])]
+        if curves:
+            lines[name] = np.mean(curves, axis=0)
+    return lines
+
+
+def train_losses(layout: RunLayout, scorer: str, fold: int = 0) -> FloatArray:
+    """Training loss (E,) that a fold's checkpoints noted; none where there are none any more."""
+    folder = layout.fold(scorer, fold)
+    if not folder.exists(layout.TRAINING):
+        return np.empty(0)
+    store = layout.checkpoints(scorer, fold, folder.read_json(layout.TRAINING)["training"])
+    keys = sorted(key for key in store.list_keys() if key.endswith("/meta.json"))
+    metrics = (store.read_json(key)["metrics"] for key in keys)
+    return np.array([m["train_loss"] for m in metrics if "train_loss" in m])
+
+
+def summary(audit: Audit, table: pd.DataFrame, flags: pd.DataFrame) -> list[tuple[str, str]]:
+    """The figures at the top of the page."""
+    num_frames = int(table.frames.sum())
+    num_flagged = int((flags.stop - flags.start).sum())
+    seconds = float((flags.stop_seconds - flags.start_seconds).sum())
+    return [
+        ("videos audited", f"{len(table):,}"),
+        ("frames audited", f"{num_frames:,}"),
+        ("flagged spans", f"{len(flags):,}"),
+        ("frames to review", f"{num_flagged:,} ({num_flagged / max(1, num_frames):.1%})"),
+        ("to look at", _duration(seconds)),
+    ]
+
+
+def _duration(seconds: float) -> str:
+    minutes = int(seconds) // 60
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{seconds / 60:.1f} min"
+
+
+def metrics(audit: Audit) -> dict[str, Any] | None:
+    """`metrics.json` by scorer, where known errors made one; it is of the first audit."""
+    root = audit.layout.root
+    if audit.revision or not root.exists(audit.layout.METRICS):
+        return None
+    scorers: dict[str, Any] = root.read_json(audit.layout.METRICS)["scorers"]
+    return scorers if any(scorers.values()) else None

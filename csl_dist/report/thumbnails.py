@@ -1,0 +1,53 @@
+"""Small pictures of flagged spans, where the video is at hand."""
+
+import base64
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from csl_dist.errors import CslError
+from csl_dist.frames import FrameFolder
+from csl_dist.query import Audit
+from csl_dist.records import Media, Span
+from csl_dist.video import VideoFile
+
+WIDTH = 112
+PER_SPAN = 3
+
+
+def span_pictures(audit: Audit, video: str, spans: Sequence[Span]) -> dict[Span, list[str]]:
+    """Data URIs of a few frames of each span, first to last; none where nothing can be decoded."""
+    found = audit.videos_by_id[video]
+    if found.media is Media.FEATURES or not Path(found.source).exists():
+        return {}
+    annotation = audit.annotation(video)
+    source = (
+        FrameFolder(found.source, found.source_fps)
+        if found.media is Media.FRAMES
+        else VideoFile(found.source)
+    )
+    pictures = {}
+    for span in spans:
+        frames = np.unique(np.linspace(span.start, span.stop - 1, PER_SPAN).astype(int))
+        if annotation.order_T is not None:
+            frames = np.sort(annotation.order_T[frames])
+        try:
+            shown = source.decode(annotation.times_T[frames])
+            pictures[span] = [
+                _data_uri(Image.fromarray(pixels))
+                for pixels in shown
+                if not isinstance(pixels, CslError)
+            ]
+        except CslError:  # a report without pictures is better than none
+            return pictures
+    return pictures
+
+
+def _data_uri(picture: Image.Image) -> str:
+    height = max(1, round(picture.height * WIDTH / picture.width))
+    buffer = io.BytesIO()
+    picture.resize((WIDTH, height)).save(buffer, format="JPEG", quality=75)
+    return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()

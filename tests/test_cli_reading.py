@@ -1,0 +1,97 @@
+"""`csl query`, `export`, `report` and `relabel` as a user meets them."""
+
+import io
+import json
+from pathlib import Path
+
+import made_run
+import pandas as pd
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from csl_dist.cli import main  # noqa: F401  registers every command
+from csl_dist.cli.app import app
+from csl_dist.errors import CslError
+
+
+@pytest.fixture(scope="module")
+def root(made_folder: Path) -> str:
+    return str(made_folder / "run")
+
+
+def csl(*arguments: str | Path) -> Result:
+    result = CliRunner(env={"COLUMNS": "120"}).invoke(app, [*map(str, arguments)])
+    if isinstance(result.exception, CslError):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def test_top_is_a_table_for_people(root: str) -> None:
+    printed = csl("query", root, "top").stdout
+    for words in ("v2", "mislabel", "suggested"):
+        assert words in printed
+
+
+@pytest.mark.parametrize("what", ["top", "flags", "videos"])
+def test_tables_are_read_back_from_json_and_csv(root: str, what: str) -> None:
+    rows = json.loads(csl("query", root, what, "--format", "json").stdout)
+    table = pd.read_csv(io.StringIO(csl("query", root, what, "--format", "csv").stdout))
+    assert rows[0]["video"] == table.video[0] == "v2"
+    assert set(rows[0]) == set(table.columns)
+
+
+def test_filters_reach_the_query(root: str) -> None:
+    for option in (
+        ("--kind", "disorder"),
+        ("--min-score", "1000"),
+        ("--to", "1"),
+        ("--class", "a"),
+    ):
+        assert json.loads(csl("query", root, "flags", "--format", "json", *option).stdout) == []
+    within = ("--video", "v2", "--from", "13", "--to", "14", "--format", "json")
+    assert len(json.loads(csl("query", root, "flags", *within).stdout)) == 1
+    rows = json.loads(csl("query", root, "scores", *within).stdout)
+    assert [row["frame"] for row in rows] == list(range(130, 140))
+
+
+def test_trajectory_has_a_row_for_each_frame_and_checkpoint(root: str) -> None:
+    printed = csl(
+        "query", root, "trajectory", "--video", "v2", "--frame", "120:122", "--format", "csv"
+    ).stdout
+    table = pd.read_csv(io.StringIO(printed))
+    assert table.frame.tolist() == [120] * 6 + [121] * 6
+    assert table.checkpoint.tolist() == [1, 2, 3, 4, 5, 6] * 2
+    assert table.likeliest.iloc[-1] == "b"
+
+
+def test_mistakes_are_sentences(root: str, tmp_path: Path) -> None:
+    for arguments, words in (
+        (("query", root, "scores"), "needs --video"),
+        (("query", root, "trajectory", "--video", "v2", "--frame", "x"), "expected a frame"),
+        (("query", root, "top", "--revision", "7"), "no audit number 7"),
+        (("query", tmp_path / "none", "top"), "not a run root"),
+        (("export", root, "--format", "coco", "--out", tmp_path / "x"), "expected one of"),
+        (("relabel", root, tmp_path / "none"), "there are no labels at"),
+    ):
+        with pytest.raises(CslError, match=words):
+            csl(*arguments)
+
+
+def test_export_says_what_it_wrote(root: str, tmp_path: Path) -> None:
+    result = csl("export", root, "--format", "csv", "--out", tmp_path / "new/flags.csv")
+    assert "1 spans of 1 videos" in result.stdout
+    assert (tmp_path / "new/flags.csv").exists()
+
+
+def test_relabel_tells_what_got_better_and_report_shows_it(made_root: str, tmp_path: Path) -> None:
+    fixed = tmp_path / "v2.txt"
+    fixed.write_text(made_run.label_text(made_run.TRUE_LABELS))
+    printed = csl("relabel", made_root, fixed).stdout
+    assert "1 spans in 1 videos; 1 are less suspicious now, 1 are below the threshold" in printed
+    assert "1 before, 0 now; 1 resolved, 0 new" in printed
+    report = csl("report", made_root, "--figures", tmp_path / "figures").stdout
+    assert "relabelled/0001/report.html" in report
+    assert (tmp_path / "figures/losses.pdf").exists()
+    assert f"{made_root}/report.html" in csl("report", made_root, "--revision", "0").stdout
