@@ -14,7 +14,7 @@ class RunLayout:
     TRAINING = "training.json"
     """In a fold: which of its trainings was asked for last."""
     REPORT = "report.html"
-    RESERVED = ("features.zarr", "scores.zarr", "ray", "records", "tensorboard")
+    RESERVED = ("features.zarr", "scores.zarr", "records", "tensorboard")
     """Folders of the root that a scorer can't be named after."""
 
     def __init__(self, root: Storage):
@@ -30,11 +30,6 @@ class RunLayout:
     @property
     def scores(self) -> Storage:
         return self.root.child("scores.zarr")
-
-    @property
-    def ray_train(self) -> Storage:
-        """Ray Train's own bookkeeping; nothing here reads it."""
-        return self.root.child("ray")
 
     @property
     def tensorboard(self) -> Storage:

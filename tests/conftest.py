@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
@@ -16,6 +17,9 @@ from csl_dist.storage import Storage
 # How long an example takes tells of the machine's other work, not of the code.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
+
+if TYPE_CHECKING:
+    from s3_server import FaultyProxy
 
 SMALL_DEMO = DemoSpec(
     num_videos={Split.TRAIN: 6, Split.VAL: 2, Split.AUDIT: 4},
@@ -66,3 +70,29 @@ def ray_session() -> Iterator[None]:
     connect()
     yield
     disconnect()
+
+
+@pytest.fixture(scope="session")
+def s3_endpoint() -> Iterator[str]:
+    """A real S3 server process with an empty bucket, for the whole test run."""
+    from s3_server import s3_server
+
+    with s3_server() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def proxy(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator["FaultyProxy"]:
+    """The way to the S3 server for everything that `s3://` names, with faults to choose."""
+    from s3_server import FaultyProxy, settings
+
+    from csl_dist.storage import remote_store
+
+    proxy = FaultyProxy(s3_endpoint)
+    for name, value in settings(proxy.endpoint).items():
+        monkeypatch.setenv(name, value)
+    remote_store.cache_clear()
+    yield proxy
+    remote_store.cache_clear()
+    proxy.shutdown()
+    proxy.server_close()
