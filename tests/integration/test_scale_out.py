@@ -1,0 +1,90 @@
+"""A submitted job on a cluster of several nodes whose root is on S3, disturbed in every way."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from ray_cluster import RunningCluster, ray_cluster
+from s3_server import BUCKET, FaultyProxy, settings
+
+from csl_dist.storage import Storage
+
+TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0123456789abcdef" * 4}
+ROOT = f"s3://{BUCKET}/scale-out"
+
+
+def csl(
+    *arguments: str | Path, environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "csl_dist.cli", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **(environment or {})},
+        check=False,
+    )
+
+
+@pytest.fixture
+def cluster(proxy: FaultyProxy) -> Iterator[RunningCluster]:
+    """Two nodes that reach S3 through the proxy."""
+    python = str(Path(sys.executable).parent)
+    path = f"{python}{os.pathsep}{os.environ['PATH']}"
+    with ray_cluster(2, {**settings(proxy.endpoint), **TOKEN, "PATH": path}) as cluster:
+        yield cluster
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + 200
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        time.sleep(0.2)
+
+
+def test_disturbed_job_on_s3_gives_the_metrics_of_a_local_run(
+    small_config_file: Path, cluster: RunningCluster, proxy: FaultyProxy, tmp_path: Path
+) -> None:
+    config = [small_config_file, "--set", "scorers={framewise: {}}", "--set", "train.epochs=6"]
+    local = csl("run", *config)
+    assert local.returncode == 0, local.stderr
+
+    faults = {0: "slow down", 20: "cut", 40: "internal"}
+    proxy.fault = lambda count, method, path: faults.get(count % 60)
+    there = ["--address", cluster.dashboard]
+    job = ["submit", *config, "--set", f"root={ROOT}", *there]
+    first = csl(*job, "--detach", environment=TOKEN)
+    assert first.returncode == 0, first.stderr
+    again = csl(*job, environment=TOKEN)
+    assert again.returncode == 2
+    assert f"works on {ROOT} already" in again.stderr
+
+    fold = Storage(f"{ROOT}/framewise/fold-0")
+
+    def epochs() -> list[str]:
+        return [key for key in fold.list_keys() if key.endswith("meta.json")]
+
+    wait_until(lambda: len(epochs()) >= 2, "two epochs")
+    cancelled = csl("cancel", ROOT, *there, environment=TOKEN)
+    assert "is cancelled" in cancelled.stdout, cancelled.stderr
+    written = {key: fold.read(key) for key in epochs()}
+
+    second = csl(*job, environment=TOKEN)
+    assert second.returncode == 0, second.stdout + second.stderr
+    assert {key: fold.read(key) for key in written} == written, "an epoch was trained twice"
+    assert json.loads(Storage(ROOT).read("metrics.json")) == json.loads(
+        (tmp_path / "run" / "metrics.json").read_text()
+    )
+    assert len(proxy.faults) > 20
+
+
+def test_missing_token_is_one_sentence(cluster: RunningCluster, tmp_path: Path) -> None:
+    nothing = {"HOME": str(tmp_path), "RAY_AUTH_MODE": "token"}
+    result = csl("logs", ROOT, "--address", cluster.dashboard, environment=nothing)
+    assert result.returncode == 2
+    assert "wants its token: set RAY_AUTH_MODE=token" in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1

@@ -1,0 +1,84 @@
+"""A Ray cluster of several nodes on this machine, in a process of its own.
+
+As a script: starts the nodes, prints where they are as JSON, then obeys commands on stdin, one a
+line: `add` a node, `kill` the newest one; the end of stdin ends it all.
+"""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class RunningCluster:
+    address: str
+    dashboard: str
+    process: "subprocess.Popen[str]"
+
+    def order(self, command: str) -> None:
+        """Has the cluster add or kill a node, and waits until that is done."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline().strip() == command
+
+
+@contextmanager
+def ray_cluster(num_nodes: int, environment: dict[str, str]) -> Iterator[RunningCluster]:
+    """Nodes of one CPU each, the head among them, with some additions to the environment."""
+    process = subprocess.Popen(
+        [sys.executable, __file__, str(num_nodes)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=None,
+        text=True,
+        env={**os.environ, **environment},
+    )
+    try:
+        assert process.stdout is not None
+        # Ray, too, prints lines while it starts.
+        line = next(line for line in process.stdout if line.startswith("{"))
+        yield RunningCluster(**json.loads(line), process=process)
+    finally:
+        assert process.stdin is not None
+        process.stdin.close()
+        process.wait(timeout=60)
+
+
+def main(num_nodes: int) -> None:
+    from ray.cluster_utils import Cluster
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    memory = {"object_store_memory": 150 * 2**20}
+    cluster = Cluster(
+        initialize_head=True,
+        head_node_args={
+            "num_cpus": 1,
+            "include_dashboard": True,
+            "dashboard_port": port,
+            **memory,
+        },
+    )
+    nodes = [cluster.add_node(num_cpus=1, **memory) for _ in range(num_nodes - 1)]
+    dashboard = f"http://127.0.0.1:{port}"
+    print(json.dumps({"address": cluster.address, "dashboard": dashboard}), flush=True)
+    for line in sys.stdin:
+        command = line.strip()
+        if command == "add":
+            nodes.append(cluster.add_node(num_cpus=1, **memory))
+        elif command == "kill":
+            cluster.remove_node(nodes.pop(), allow_graceful=False)
+        print(command, flush=True)
+    cluster.shutdown()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
