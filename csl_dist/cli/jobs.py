@@ -32,6 +32,10 @@ def submit(
         str, typer.Option(help="One stage: extract, train, audit or evaluate; or `run` for all.")
     ] = "run",
     address: Address = None,
+    gpus: Annotated[
+        int | None,
+        typer.Option(min=1, help="GPUs to wait and scale up for, where a cluster scales itself."),
+    ] = None,
     detach: Annotated[bool, typer.Option("--detach", help="Do not follow the log.")] = False,
     modules: Annotated[
         list[Path],
@@ -49,6 +53,7 @@ def submit(
 ) -> None:
     """Start a run as a Ray job, and follow its log; it goes on when the terminal closes."""
     from csl_dist.remote.jobs import JobStage
+    from csl_dist.remote.session import NUM_GPUS_VARIABLE
 
     loaded = load_config(config, overrides)
     try:
@@ -57,6 +62,8 @@ def submit(
         names = ", ".join(JobStage)
         raise ConfigError(f"--stage is {stage!r}, but must be one of {names}") from None
     variables = dict(map(_variable, environment))
+    if gpus is not None:
+        variables[NUM_GPUS_VARIABLE] = str(gpus)
     queue = _queue(address)
     job_id = queue.submit(loaded, chosen, modules=modules, environment=variables)
     say(f"job: {job_id} on {loaded.root}; `csl logs {loaded.root}` follows it")
@@ -81,7 +88,9 @@ def cancel(root: Root, address: Address = None) -> None:
 def _queue(address: str | None) -> "JobQueue":
     from csl_dist.remote.jobs import JobQueue
 
-    logging.getLogger("ray").setLevel(logging.ERROR)
+    # The modules of the client set their own level when they are imported.
+    for name in ("", ".dashboard.modules.dashboard_sdk", ".dashboard.modules.job.sdk"):
+        logging.getLogger(f"ray{name}").setLevel(logging.ERROR)
     return JobQueue(address)
 
 
