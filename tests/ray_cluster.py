@@ -51,29 +51,37 @@ def ray_cluster(num_nodes: int, environment: dict[str, str]) -> Iterator[Running
         process.wait(timeout=60)
 
 
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def node_arguments() -> dict[str, int]:
+    """A small node, whose agent does not take the port that every Ray's agent takes."""
+    memory = 150 * 2**20
+    return {
+        "num_cpus": 1,
+        "object_store_memory": memory,
+        "dashboard_agent_listen_port": free_port(),
+    }
+
+
 def main(num_nodes: int) -> None:
     from ray.cluster_utils import Cluster
 
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    memory = {"object_store_memory": 150 * 2**20}
+    port = free_port()
     cluster = Cluster(
         initialize_head=True,
-        head_node_args={
-            "num_cpus": 1,
-            "include_dashboard": True,
-            "dashboard_port": port,
-            **memory,
-        },
+        head_node_args={"include_dashboard": True, "dashboard_port": port, **node_arguments()},
     )
-    nodes = [cluster.add_node(num_cpus=1, **memory) for _ in range(num_nodes - 1)]
+    nodes = [cluster.add_node(**node_arguments()) for _ in range(num_nodes - 1)]
     dashboard = f"http://127.0.0.1:{port}"
     print(json.dumps({"address": cluster.address, "dashboard": dashboard}), flush=True)
     for line in sys.stdin:
         command = line.strip()
         if command == "add":
-            nodes.append(cluster.add_node(num_cpus=1, **memory))
+            nodes.append(cluster.add_node(**node_arguments()))
         elif command == "kill":
             cluster.remove_node(nodes.pop(), allow_graceful=False)
         print(command, flush=True)

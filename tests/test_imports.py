@@ -12,7 +12,7 @@ LAYERS = (
     ("config", "storage", "layout", "ledger", "arrays", "trackers"),
     ("timeline", "video", "frames", "feature_files", "corrupt", "datasets", "encoder", "models"),
     ("features", "catalog", "checkpoints", "foreign", "trajectories", "scores", "batches"),
-    ("extract", "train", "score", "reduce", "flag", "evaluate", "check", "init"),
+    ("extract", "train", "score", "reduce", "flag", "evaluate", "check", "init", "plan"),
     ("run",),
     ("findings", "status", "trainings"),
     ("report", "tables"),

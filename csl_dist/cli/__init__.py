@@ -1,6 +1,6 @@
 """The `csl` command, one module per group of commands."""
 
-from csl_dist.cli import bench, checkpoints, dataset, features, jobs, results, stages
+from csl_dist.cli import bench, checkpoints, dataset, features, jobs, plan, results, stages
 from csl_dist.cli.app import main
 
-__all__ = ["bench", "checkpoints", "dataset", "features", "jobs", "main", "results", "stages"]
+__all__ = ["bench", "checkpoints", "dataset", "features", "jobs", "main", "plan", "results", "stages"]

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import yaml
@@ -28,8 +27,6 @@ CONFIG_FILE = "csl.yaml"
 ROOT_KEY = "csl_root"
 """Where a job's metadata names its run root."""
 POLL_SECONDS = 0.5
-MAX_START_SECONDS = 60.0
-"""How long to wait until a cluster that answers also takes jobs."""
 MAX_RECONNECTS = 5
 """How often the log is asked for again when the connection to it breaks."""
 
@@ -76,33 +73,18 @@ class JobQueue:
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, CONFIG_FILE).write_text(yaml.safe_dump(config_as_dict(config)))
             package = Path(csl_dist.__file__).parent
-            runtime_env = {
-                "working_dir": folder,
-                "py_modules": [str(path) for path in (package, *modules)],
-                "env_vars": {"PYTHONUNBUFFERED": "1", **(environment or {})},
-            }
-            self._start(
-                job_id, f"python -m csl_dist.cli {stage} {CONFIG_FILE}", config.root, runtime_env
-            )
+            with self._errors():
+                self._client.submit_job(
+                    entrypoint=f"python -m csl_dist.cli {stage} {CONFIG_FILE}",
+                    submission_id=job_id,
+                    metadata={ROOT_KEY: config.root},
+                    runtime_env={
+                        "working_dir": folder,
+                        "py_modules": [str(path) for path in (package, *modules)],
+                        "env_vars": {"PYTHONUNBUFFERED": "1", **(environment or {})},
+                    },
+                )
         return job_id
-
-    def _start(self, job_id: str, command: str, root: str, runtime_env: dict[str, Any]) -> None:
-        """Submits, waiting for a cluster that is still starting."""
-        deadline = time.monotonic() + MAX_START_SECONDS
-        while True:
-            try:
-                with self._errors():
-                    self._client.submit_job(
-                        entrypoint=command,
-                        submission_id=job_id,
-                        metadata={ROOT_KEY: root},
-                        runtime_env=runtime_env,
-                    )
-                return
-            except JobError as error:
-                if "No available agent" not in str(error) or time.monotonic() > deadline:
-                    raise
-            time.sleep(POLL_SECONDS)
 
     def newest(self, root: str) -> str:
         """The id of the job that was submitted last for a run root."""
