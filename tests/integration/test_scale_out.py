@@ -30,12 +30,21 @@ def csl(
     )
 
 
-@pytest.fixture
-def cluster(proxy: FaultyProxy) -> Iterator[RunningCluster]:
+@pytest.fixture(scope="module")
+def way(s3_endpoint: str) -> Iterator[FaultyProxy]:
+    """What lies between the cluster and S3."""
+    proxy = FaultyProxy(s3_endpoint)
+    yield proxy
+    proxy.shutdown()
+    proxy.server_close()
+
+
+@pytest.fixture(scope="module")
+def cluster(way: FaultyProxy) -> Iterator[RunningCluster]:
     """Two nodes that reach S3 through the proxy."""
     python = str(Path(sys.executable).parent)
     path = f"{python}{os.pathsep}{os.environ['PATH']}"
-    with ray_cluster(2, {**settings(proxy.endpoint), **TOKEN, "PATH": path}) as cluster:
+    with ray_cluster(2, {**settings(way.endpoint), **TOKEN, "PATH": path}) as cluster:
         yield cluster
 
 
@@ -47,14 +56,18 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
 
 
 def test_disturbed_job_on_s3_gives_the_metrics_of_a_local_run(
-    small_config_file: Path, cluster: RunningCluster, proxy: FaultyProxy, tmp_path: Path
+    small_config_file: Path,
+    cluster: RunningCluster,
+    way: FaultyProxy,
+    proxy: FaultyProxy,
+    tmp_path: Path,
 ) -> None:
     config = [small_config_file, "--set", "scorers={framewise: {}}", "--set", "train.epochs=6"]
     local = csl("run", *config)
     assert local.returncode == 0, local.stderr
 
     faults = {0: "slow down", 20: "cut", 40: "internal"}
-    proxy.fault = lambda count, method, path: faults.get(count % 60)
+    way.fault = lambda count, method, path: faults.get(count % 60)
     there = ["--address", cluster.dashboard]
     job = ["submit", *config, "--set", f"root={ROOT}", *there]
     first = csl(*job, "--detach", environment=TOKEN)
@@ -79,7 +92,7 @@ def test_disturbed_job_on_s3_gives_the_metrics_of_a_local_run(
     assert json.loads(Storage(ROOT).read("metrics.json")) == json.loads(
         (tmp_path / "run" / "metrics.json").read_text()
     )
-    assert len(proxy.faults) > 20
+    assert len(way.faults) > 20
 
 
 def test_missing_token_is_one_sentence(cluster: RunningCluster, tmp_path: Path) -> None:
