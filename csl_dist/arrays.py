@@ -59,6 +59,12 @@ class Array:
     def __getitem__(self, selection: Any) -> npt.NDArray[Any]:
         return self._storage.attempt("read", self._key, lambda: np.asarray(self._array[selection]))
 
+    def take(self, places: slice | npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """What lies at these places of the first axis."""
+        return self._storage.attempt(
+            "read", self._key, lambda: np.asarray(self._array.oindex[places])
+        )
+
     def __setitem__(self, selection: Any, values: npt.NDArray[Any]) -> None:
         self._storage.attempt(
             "write", self._key, lambda: self._array.__setitem__(selection, values)

@@ -31,6 +31,26 @@ def csl(
 
 
 @pytest.fixture(scope="module")
+def local_run(
+    tmp_path_factory: pytest.TempPathFactory, small_dataset: Path
+) -> tuple[list[str], Path]:
+    """The arguments of a run on this machine, which is done, and where its metrics are."""
+    folder = tmp_path_factory.mktemp("local")
+    path = folder / "small.yaml"
+    path.write_text(f"""\
+root: {folder}/run
+dataset: {{path: {small_dataset}, truth: {small_dataset}/errors.csv}}
+features: {{weights: random, size: 32, chunk_frames: 32}}
+scorers: {{framewise: {{}}}}
+train: {{epochs: 6, learning_rate: 1e-3, batch_frames: 256}}
+score: {{group_frames: 150}}
+""")
+    result = csl("run", path)
+    assert result.returncode == 0, result.stderr
+    return [str(path)], folder / "run" / "metrics.json"
+
+
+@pytest.fixture(scope="module")
 def way(s3_endpoint: str) -> Iterator[FaultyProxy]:
     """What lies between the cluster and S3."""
     proxy = FaultyProxy(s3_endpoint)
@@ -40,8 +60,8 @@ def way(s3_endpoint: str) -> Iterator[FaultyProxy]:
 
 
 @pytest.fixture(scope="module")
-def cluster(way: FaultyProxy) -> Iterator[RunningCluster]:
-    """Two nodes that reach S3 through the proxy."""
+def cluster(local_run: object, way: FaultyProxy) -> Iterator[RunningCluster]:
+    """Two nodes that reach S3 through the proxy, started when the local run is out of the way."""
     python = str(Path(sys.executable).parent)
     path = f"{python}{os.pathsep}{os.environ['PATH']}"
     with ray_cluster(2, {**settings(way.endpoint), **TOKEN, "PATH": path}) as cluster:
@@ -56,16 +76,12 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
 
 
 def test_disturbed_job_on_s3_gives_the_metrics_of_a_local_run(
-    small_config_file: Path,
+    local_run: tuple[list[str], Path],
     cluster: RunningCluster,
     way: FaultyProxy,
     proxy: FaultyProxy,
-    tmp_path: Path,
 ) -> None:
-    config = [small_config_file, "--set", "scorers={framewise: {}}", "--set", "train.epochs=6"]
-    local = csl("run", *config)
-    assert local.returncode == 0, local.stderr
-
+    config, local_metrics = local_run
     faults = {0: "slow down", 20: "cut", 40: "internal"}
     way.fault = lambda count, method, path: faults.get(count % 60)
     there = ["--address", cluster.dashboard]
@@ -89,9 +105,7 @@ def test_disturbed_job_on_s3_gives_the_metrics_of_a_local_run(
     second = csl(*job, environment=TOKEN)
     assert second.returncode == 0, second.stdout + second.stderr
     assert {key: fold.read(key) for key in written} == written, "an epoch was trained twice"
-    assert json.loads(Storage(ROOT).read("metrics.json")) == json.loads(
-        (tmp_path / "run" / "metrics.json").read_text()
-    )
+    assert json.loads(Storage(ROOT).read("metrics.json")) == json.loads(local_metrics.read_text())
     assert len(way.faults) > 20
 
 
