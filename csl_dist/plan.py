@@ -5,6 +5,7 @@ much of a GPU's peak is reached, and what an hour costs, are assumptions that th
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
+from csl_dist.batches import windows_of
 from csl_dist.config import RunConfig
 from csl_dist.models import ModelSpec, Place, Scorer, build_scorer
 
@@ -113,7 +115,7 @@ class StagePlan:
 
 
 def plan_run(config: RunConfig, footage: Footage, machines: Machines) -> list[StagePlan]:
-    """One line per stage, in order."""
+    """One line per stage, in order, but for fine-tuning the encoder and its scorer `cnn`."""
     stages = [_extract(config, footage, machines)] if footage.has_pixels else []
     for name, scorer_config in config.scorers.items():
         spec = ModelSpec(
@@ -121,10 +123,12 @@ def plan_run(config: RunConfig, footage: Footage, machines: Machines) -> list[St
             arguments=scorer_config.arguments,
             num_features=footage.num_features,
             num_classes=footage.num_classes,
+            max_frames=scorer_config.max_frames,
         )
-        scorer = build_scorer(spec)
-        stages.append(_train(name, scorer, config, footage, machines))
-        stages.append(_score(name, scorer, config, footage, machines))
+        if spec.name == "cnn":
+            continue
+        stages.append(_train(name, spec, config, footage, machines))
+        stages.append(_score(name, spec, config, footage, machines))
     return stages
 
 
@@ -158,14 +162,14 @@ def unique_videos(footage: Footage) -> tuple[int, ...]:
 
 
 def _train(
-    name: str, scorer: Scorer, config: RunConfig, footage: Footage, machines: Machines
+    name: str, spec: ModelSpec, config: RunConfig, footage: Footage, machines: Machines
 ) -> StagePlan:
     epochs, folds = config.train.epochs, footage.num_folds
     # Each fold trains on all videos but its own share.
     share = 1 - 1 / folds if folds > 1 else 1.0
-    one_epoch = sum(forward_flops(scorer, footage.num_features, footage.train)) * share
+    one_epoch = forward_flops(spec, footage.train) * share
     flops = one_epoch * TRAIN_FACTOR * epochs * folds
-    weights = sum(p.numel() for p in scorer.parameters()) * 4
+    weights = sum(p.numel() for p in build_scorer(spec).parameters()) * 4
     busy = min(machines.num_gpus, folds * config.train.workers)
     return StagePlan(
         stage=f"train {name}",
@@ -179,10 +183,10 @@ def _train(
 
 
 def _score(
-    name: str, scorer: Scorer, config: RunConfig, footage: Footage, machines: Machines
+    name: str, spec: ModelSpec, config: RunConfig, footage: Footage, machines: Machines
 ) -> StagePlan:
     epochs, folds = config.train.epochs, footage.num_folds
-    flops = sum(forward_flops(scorer, footage.num_features, footage.scored)) * epochs
+    flops = forward_flops(spec, footage.scored) * epochs
     num_frames = sum(footage.scored)
     trajectory = footage.num_classes * epochs * PLAIN_TYPE_BYTES[config.score.dtype]
     busy = min(machines.num_gpus, epochs * folds)
@@ -206,28 +210,33 @@ def num_groups(lengths: Sequence[int], group_frames: int) -> int:
     return count
 
 
-def forward_flops(scorer: Scorer, num_features: int, lengths: Sequence[int]) -> list[float]:
-    """Floating-point operations of a forward pass over videos of these lengths.
+def forward_flops(spec: ModelSpec, lengths: Sequence[int]) -> float:
+    """Floating-point operations of a forward pass over videos of these lengths, in windows.
 
     Two counts on short sequences give the part that grows with the frames and the part that grows
     with their square, which attention has.
     """
-    short = _counted_flops(scorer, num_features, PROBE_FRAMES)
-    double = _counted_flops(scorer, num_features, 2 * PROBE_FRAMES)
+    scorer = build_scorer(spec).eval()
+    short = _counted_flops(scorer, spec.num_features, PROBE_FRAMES)
+    double = _counted_flops(scorer, spec.num_features, 2 * PROBE_FRAMES)
     square = max(0.0, (double - 2 * short) / (2 * PROBE_FRAMES**2))
     linear = short / PROBE_FRAMES - square * PROBE_FRAMES
-    return [linear * length + square * length**2 for length in lengths]
+
+    def of_video(length: int) -> float:
+        windows = [len(window.span) for window in windows_of("", length, spec)]
+        return sum(linear * frames + square * frames**2 for frames in windows)
+
+    return sum(of_video(length) * count for length, count in Counter(lengths).items())
 
 
 @torch.inference_mode()
 def _counted_flops(scorer: Scorer, num_features: int, num_frames: int) -> float:
     index_BT = torch.arange(num_frames, dtype=torch.float32)[None]
-    place = Place(index_BT, torch.tensor([float(num_frames)]))
     # The counter knows the matrix products of plain attention, not the CPU's fused kernel.
     with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
-        scorer.eval()(
+        scorer(
             torch.zeros(1, num_frames, num_features),
             torch.zeros(1, num_frames, dtype=torch.bool),
-            place,
+            Place(index_BT, torch.tensor([float(num_frames)])),
         )
     return float(counter.get_total_flops())

@@ -1,5 +1,6 @@
 """Plans of runs, against sums done by hand and against what a run really writes."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,14 +38,21 @@ def scorer_of(name: str, **arguments: object) -> ModelSpec:
 
 
 def test_flops_of_a_transformer_are_those_of_its_products() -> None:
-    scorer = build_scorer(scorer_of("transformer", preset="tiny"))
+    spec = scorer_of("transformer", preset="tiny")
+    scorer = build_scorer(spec)
     width, hidden, layers, num_frames = 64, 256, 2, 1000
     head = sum(m.weight.numel() for m in scorer.modules() if isinstance(m, torch.nn.Linear))
     head -= layers * (4 * width * width + 2 * width * hidden)
     per_layer = num_frames * (4 * width**2 + 2 * width * hidden) + 2 * num_frames**2 * width
     expected = 2 * (layers * per_layer + num_frames * head)
-    (flops,) = forward_flops(scorer, 512, [num_frames])
-    assert flops == pytest.approx(expected, rel=1e-6)
+    assert forward_flops(spec, [num_frames]) == pytest.approx(expected, rel=1e-6)
+
+
+def test_long_videos_are_counted_in_windows() -> None:
+    spec = scorer_of("transformer", preset="tiny")
+    windowed = replace(spec, max_frames=1000)
+    assert forward_flops(windowed, [1000]) == forward_flops(spec, [1000])
+    assert forward_flops(windowed, [10_000]) < forward_flops(spec, [10_000])
 
 
 def test_groups_are_those_that_scoring_forms() -> None:

@@ -60,6 +60,8 @@ def plan(
         )
     stages = plan_run(loaded, footage, machines)
     console.print(tables.plan_table(stages))
+    if loaded.features.adapt is not None:
+        say("not counted: fine-tuning the encoder (features.adapt) and its scorer `cnn`")
     say(
         f"cost: {dollars_of(stages, machines):,.0f} dollars for {gpus} {gpu_type} at "
         f"{machines.gpu.dollars:.2f} an hour and {100 * utilisation:g} % of their peak"
