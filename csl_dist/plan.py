@@ -127,7 +127,8 @@ def plan_run(config: RunConfig, footage: Footage, machines: Machines) -> list[St
         )
         if spec.name == "cnn":
             continue
-        stages.append(_train(name, spec, config, footage, machines))
+        if scorer_config.train:
+            stages.append(_train(name, spec, config, footage, machines))
         stages.append(_score(name, spec, config, footage, machines))
     return stages
 

@@ -3,4 +3,14 @@
 from csl_dist.cli import bench, checkpoints, dataset, features, jobs, plan, results, stages
 from csl_dist.cli.app import main
 
-__all__ = ["bench", "checkpoints", "dataset", "features", "jobs", "main", "plan", "results", "stages"]
+__all__ = [
+    "bench",
+    "checkpoints",
+    "dataset",
+    "features",
+    "jobs",
+    "main",
+    "plan",
+    "results",
+    "stages",
+]

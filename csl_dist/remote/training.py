@@ -65,7 +65,7 @@ def fit_trainings(stage: Stage, trainings: list[Training], *, title: str) -> Non
     pending = [t for t, epoch in zip(trainings, done, strict=True) if epoch < t.task.config.epochs]
     groups = _side_by_side(pending, resources)
     with progress_bar(stage.console, title, total=total, done=sum(done)) as bar:
-        _fit_all(groups, resources, [t.checkpoints for t in trainings], bar)
+        _fit_all(groups, stage.run.layout, resources, [t.checkpoints for t in trainings], bar)
 
 
 def _refuse_bad_labels(run: Run) -> None:
@@ -119,13 +119,14 @@ def _side_by_side(trainings: list[Training], resources: Resources) -> list[tuple
 
 def _fit_all(
     groups: list[tuple[Training, ...]],
+    layout: RunLayout,
     resources: Resources,
     stores: list[CheckpointStore],
     bar: Bar,
 ) -> None:
     """Fits the groups in threads while counting the checkpoints that appear in storage."""
     num_done = sum(len(store.published_epochs()) for store in stores)
-    fits = [_Fit(group, resources) for group in groups]
+    fits = [_Fit(group, layout, resources) for group in groups]
     while running := [fit for fit in fits if fit.is_alive()]:
         running[0].join(POLL_SECONDS)
         now_done = sum(len(store.published_epochs()) for store in stores)
@@ -139,9 +140,9 @@ def _fit_all(
 class _Fit(threading.Thread):
     """One `fit` of Ray Train. A daemon, so that an interrupted command does not wait for it."""
 
-    def __init__(self, group: tuple[Training, ...], resources: Resources):
+    def __init__(self, group: tuple[Training, ...], layout: RunLayout, resources: Resources):
         super().__init__(daemon=True)
-        self._arguments = group, resources
+        self._arguments = group, layout, resources
         self.error: BaseException | None = None
         self.start()
 
@@ -152,7 +153,7 @@ class _Fit(threading.Thread):
             self.error = error
 
 
-def _fit(group: tuple[Training, ...], resources: Resources) -> None:
+def _fit(group: tuple[Training, ...], layout: RunLayout, resources: Resources) -> None:
     """Trains a group one after the other within a single start of Ray Train."""
     config = group[0].task.config
     trainer = TorchTrainer(
