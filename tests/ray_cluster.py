@@ -14,6 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 
+PATIENCE = {"RAY_raylet_start_wait_time_s": "300", "RAY_DASHBOARD_STARTUP_TIMEOUT_S": "300"}
+"""For a machine that has much else to do."""
+
+
 @dataclass(frozen=True)
 class RunningCluster:
     address: str
@@ -36,9 +40,8 @@ def ray_cluster(num_nodes: int, environment: dict[str, str]) -> Iterator[Running
         [sys.executable, __file__, str(num_nodes)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=None,
         text=True,
-        env={**os.environ, **environment},
+        env={**os.environ, **PATIENCE, **environment},
     )
     try:
         assert process.stdout is not None

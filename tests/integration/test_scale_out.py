@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from ray_cluster import RunningCluster, ray_cluster
+from ray_cluster import PATIENCE, RunningCluster, ray_cluster
 from s3_server import BUCKET, FaultyProxy, settings
 
 from csl_dist.storage import Storage
@@ -25,7 +25,7 @@ def csl(
         [sys.executable, "-m", "csl_dist.cli", *map(str, arguments)],
         capture_output=True,
         text=True,
-        env={**os.environ, **(environment or {})},
+        env={**os.environ, **PATIENCE, **(environment or {})},
         check=False,
     )
 
@@ -69,7 +69,7 @@ def cluster(local_run: object, way: FaultyProxy) -> Iterator[RunningCluster]:
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 200
+    deadline = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < deadline, f"waited in vain for {what}"
         time.sleep(0.2)
