@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-
-PATIENCE = {"RAY_raylet_start_wait_time_s": "300", "RAY_DASHBOARD_STARTUP_TIMEOUT_S": "300"}
+PATIENCE = {"RAY_DASHBOARD_STARTUP_TIMEOUT_S": "300"}
 """For a machine that has much else to do."""
 
 
@@ -22,6 +21,8 @@ PATIENCE = {"RAY_raylet_start_wait_time_s": "300", "RAY_DASHBOARD_STARTUP_TIMEOU
 class RunningCluster:
     address: str
     dashboard: str
+    environment: dict[str, str]
+    """In which a driver finds the cluster."""
     process: "subprocess.Popen[str]"
 
     def order(self, command: str) -> None:
@@ -34,20 +35,25 @@ class RunningCluster:
 
 
 @contextmanager
-def ray_cluster(num_nodes: int, environment: dict[str, str]) -> Iterator[RunningCluster]:
+def ray_cluster(
+    num_nodes: int, environment: dict[str, str], *, dashboard: bool = True
+) -> Iterator[RunningCluster]:
     """Nodes of one CPU each, the head among them, with some additions to the environment."""
+    environment = {**os.environ, **PATIENCE, **environment}
     process = subprocess.Popen(
-        [sys.executable, __file__, str(num_nodes)],
+        [sys.executable, __file__, str(num_nodes), str(int(dashboard))],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, **PATIENCE, **environment},
+        env=environment,
     )
     try:
         assert process.stdout is not None
         # Ray, too, prints lines while it starts.
         line = next(line for line in process.stdout if line.startswith("{"))
-        yield RunningCluster(**json.loads(line), process=process)
+        places = json.loads(line)
+        found = {**environment, "RAY_ADDRESS": places["address"]}
+        yield RunningCluster(**places, environment=found, process=process)
     finally:
         assert process.stdin is not None
         process.stdin.close()
@@ -70,13 +76,17 @@ def node_arguments() -> dict[str, int]:
     }
 
 
-def main(num_nodes: int) -> None:
+def main(num_nodes: int, include_dashboard: bool) -> None:
     from ray.cluster_utils import Cluster
 
     port = free_port()
     cluster = Cluster(
         initialize_head=True,
-        head_node_args={"include_dashboard": True, "dashboard_port": port, **node_arguments()},
+        head_node_args={
+            "include_dashboard": include_dashboard,
+            "dashboard_port": port,
+            **node_arguments(),
+        },
     )
     nodes = [cluster.add_node(**node_arguments()) for _ in range(num_nodes - 1)]
     dashboard = f"http://127.0.0.1:{port}"
@@ -92,4 +102,4 @@ def main(num_nodes: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), sys.argv[2:] != ["0"])
