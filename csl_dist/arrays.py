@@ -44,6 +44,14 @@ class Array:
         return self._array.dtype
 
     @property
+    def chunks(self) -> tuple[int, ...]:
+        return self._array.chunks
+
+    @property
+    def shards(self) -> tuple[int, ...] | None:
+        return self._array.shards
+
+    @property
     def attrs(self) -> Attributes:
         return self._array.attrs
 
