@@ -16,6 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from csl_dist.batches import windows_of
 from csl_dist.config import RunConfig
 from csl_dist.models import ModelSpec, Place, Scorer, build_scorer
+from csl_dist.score import length_class
 
 SUPPOSED_FPS = 25.0
 TRAIN_SHARE = 50 / 80
@@ -202,12 +203,15 @@ def _score(
 
 
 def num_groups(lengths: Sequence[int], group_frames: int) -> int:
-    """Groups of videos that units score together, as scoring forms them."""
-    count, taken = 0, group_frames
-    for length in sorted(lengths):
-        if taken + length > group_frames:
-            count, taken = count + 1, 0
-        taken += length
+    """Groups of videos, in the order of their ids, that units score together."""
+    count = 0
+    room: dict[int, int] = {}
+    for length in lengths:
+        kind = length_class(length)
+        if room.get(kind, 0) < length:
+            count += 1
+            room[kind] = group_frames
+        room[kind] -= length
     return count
 
 
