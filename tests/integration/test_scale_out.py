@@ -75,6 +75,7 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.2)
 
 
+@pytest.mark.timeout(900)
 def test_disturbed_job_on_s3_gives_the_metrics_of_a_local_run(
     local_run: tuple[list[str], Path],
     cluster: RunningCluster,
