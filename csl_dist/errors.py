@@ -6,7 +6,8 @@
     ├── StorageError      a run root or store that can't be read or written
     ├── CheckpointError   a checkpoint that is missing, broken or does not fit
     ├── LeakageError      an audit of a video that the checkpoint was trained on
-    └── NotReadyError     a stage whose input has not been made yet
+    ├── NotReadyError     a stage whose input has not been made yet
+    └── JobError          a Ray job that can't be submitted, found or followed
 
 Each carries one sentence: what, where, expected, got, what to do. The command line prints it and
 exits with code 2. All of them survive pickling, so that they can cross Ray.
@@ -39,3 +40,7 @@ class LeakageError(CslError):
 
 class NotReadyError(CslError):
     """A stage that was asked for before the one that feeds it."""
+
+
+class JobError(CslError):
+    """A Ray job that can't be submitted, found or followed, or that failed."""

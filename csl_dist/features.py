@@ -239,7 +239,7 @@ class FeatureStore:
     def read(self, video: str, frames: Frames = ALL_FRAMES) -> Features:
         key = f"{self._entries[video].key}/features"
         array = open_array(self._storage, key)
-        features_TD = np.asarray(array.oindex[frames], dtype=np.float32)  # type: ignore[index]
+        features_TD = np.asarray(array.take(frames), dtype=np.float32)
         require_numbers(features_TD, f"{self._storage.url}/{key}")
         return features_TD
 

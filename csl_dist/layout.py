@@ -26,7 +26,7 @@ class RunLayout:
     """In a fold: which of its trainings was asked for last."""
     REPORT = "report.html"
     RESERVED = (
-        *("features.zarr", "scores.zarr", "ray", "records", "relabelled", "reproduce"),
+        *("features.zarr", "scores.zarr", "records", "relabelled", "reproduce"),
         "tensorboard",
     )
     """Folders of the root that a scorer can't be named after."""
@@ -53,11 +53,6 @@ class RunLayout:
     def revision(self, number: int) -> "RunLayout":
         """Where an audit keeps its scores, flags and report: the first one in the root itself."""
         return RunLayout(self.relabelled.child(f"{number:04d}")) if number else self
-
-    @property
-    def ray_train(self) -> Storage:
-        """Ray Train's own bookkeeping; nothing here reads it."""
-        return self.root.child("ray")
 
     @property
     def tensorboard(self) -> Storage:

@@ -3,12 +3,22 @@
 A key is written whole or not at all: a reader, or a run that resumes after a kill, never sees half
 of one. On local disk that is a temporary file and a rename, on object stores it is how a put works;
 obstore does both.
+
+Object stores take their settings from the environment, as obstore reads them: AWS_ACCESS_KEY_ID,
+AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION and AWS_ENDPOINT_URL for `s3://`,
+GOOGLE_APPLICATION_CREDENTIALS for `gs://`, or else the role of the machine. Requests that are
+throttled, answered with 5xx, cut or too slow are repeated with growing, random pauses.
 """
 
 import hashlib
 import json
+import os
+import random
 import re
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,6 +33,22 @@ Result = TypeVar("Result")
 
 MAX_KEY_PART = 120
 """Letters of a name that a key keeps; file systems allow 255 bytes a part."""
+
+MAX_RETRIES = 10
+MAX_RETRY_TIME = timedelta(minutes=3)
+FIRST_PAUSE = timedelta(milliseconds=200)
+REQUEST_TIMEOUT = timedelta(minutes=2)
+"""A whole request; larger than obstore's 30 s, because a checkpoint is one request to read."""
+STALL_TIMEOUT = timedelta(seconds=30)
+"""Between two pieces of an answer."""
+CONNECT_TIMEOUT = timedelta(seconds=10)
+
+MAX_TRIES = 4
+PAUSE_SECONDS = 1.0
+"""Tries of what obstore does not repeat itself, and the first pause between them."""
+
+KEYS_PER_PAGE = 1000
+"""Keys that a listing takes at once, which is what S3 gives in one answer."""
 
 
 class Storage:
@@ -52,7 +78,7 @@ class Storage:
         looking at a mistyped path leaves nothing behind.
         """
         if "://" in self.url:
-            return from_url(self.url)
+            return remote_store(self.url)
         path = Path(self.url)
         if not create and not path.is_dir():
             raise FileNotFoundError(path)
@@ -60,7 +86,9 @@ class Storage:
 
     def read(self, key: str) -> bytes:
         """The bytes of a key; StorageError where there is none."""
-        return self._try("read", key, lambda: self._get(key))
+        return self.attempt(
+            "read", key, lambda: bytes(obstore.get(self.store(create=False), key).bytes())
+        )
 
     def reader(self) -> Callable[[str], Buffer | None]:
         """Reads keys through a store that is opened once; None where there is no such key."""
@@ -86,65 +114,151 @@ class Storage:
 
     def put(self, key: str, data: bytes) -> None:
         """Writes a key whole."""
-        self._try("write", key, lambda: obstore.put(self.store(), key, data))
+        self.attempt("write", key, lambda: obstore.put(self.store(), key, data))
 
     def put_json(self, key: str, value: Any) -> None:
         self.put(key, (json.dumps(value, indent=2) + "\n").encode())
 
-    def list_keys(self, prefix: str = "") -> Iterator[str]:
+    def list_keys(self, prefix: str = "") -> list[str]:
         """Every key below a prefix that is a whole path part, relative to this storage."""
-        return (key for key, _ in self.list_sizes(prefix))
+        return [key for key, _ in self.list_sizes(prefix)]
 
-    def list_sizes(self, prefix: str = "") -> Iterator[tuple[str, int]]:
+    def list_sizes(self, prefix: str = "") -> list[tuple[str, int]]:
         """Every key below a prefix, and its number of bytes."""
-        pages = self._try("list", prefix, lambda: self._list(prefix))
-        return ((entry["path"], entry["size"]) for page in pages for entry in page)
+
+        def listed() -> list[tuple[str, int]]:
+            store = self.store(create=False)
+            pages = obstore.list(store, prefix or None, chunk_size=KEYS_PER_PAGE)
+            return [(entry["path"], entry["size"]) for page in pages for entry in page]
+
+        return self.attempt("list", prefix, lambda: _unless_missing(listed, []))
 
     def exists(self, key: str) -> bool:
-        try:
+        def found() -> bool:
             obstore.head(self.store(create=False), key)
-        except FileNotFoundError:
-            return False
-        except (BaseError, OSError) as error:
-            raise StorageError(f"can't read {self.url}/{key}: {_reason(error)}") from error
-        return True
+            return True
+
+        return self.attempt("read", key, lambda: _unless_missing(found, False))
 
     def delete(self, key: str) -> None:
         """Removes a key; nothing happens where there is none."""
-        try:
-            obstore.delete(self.store(), key)
-        except FileNotFoundError:
-            pass
-        except (BaseError, OSError) as error:
-            raise StorageError(f"can't delete {self.url}/{key}: {_reason(error)}") from error
+        self._delete([key], key)
 
     def delete_folder(self, prefix: str = "") -> None:
         """Removes every key below a prefix."""
-        keys = list(self.list_keys(prefix))
+        keys = self.list_keys(prefix)
         if keys:
-            self._try("delete", prefix, lambda: obstore.delete(self.store(), keys))
+            self._delete(keys, prefix)
 
-    def _get(self, key: str) -> bytes:
-        return bytes(obstore.get(self.store(create=False), key).bytes())
+    def _delete(self, keys: list[str], what: str) -> None:
+        self.attempt(
+            "delete",
+            what,
+            lambda: _unless_missing(lambda: obstore.delete(self.store(), keys), None),
+        )
 
-    def _list(self, prefix: str) -> list[Any]:
-        try:
-            return list(obstore.list(self.store(create=False), prefix or None))
-        except FileNotFoundError:
-            return []
+    def attempt(
+        self, verb: str, key: str, action: Callable[[], Result], *, tries: int = MAX_TRIES
+    ) -> Result:
+        """The result of an action that may be done twice; a failure is a one-line StorageError.
 
-    def _try(self, verb: str, key: str, action: Callable[[], Result]) -> Result:
+        obstore repeats most requests itself, but no listing whose answer is cut, and no deletion.
+        """
         try:
             return action()
         except (BaseError, OSError) as error:
-            raise StorageError(f"can't {verb} {self.url}/{key}: {_reason(error)}") from error
+            if tries == 1 or not _is_cut(error):
+                raise StorageError(f"can't {verb} {self.url}/{key}: {_reason(error)}") from error
+        time.sleep(PAUSE_SECONDS * 2 ** (MAX_TRIES - tries) * random.uniform(0.5, 1.5))
+        return self.attempt(verb, key, action, tries=tries - 1)
+
+
+@lru_cache(maxsize=256)
+def remote_store(url: str) -> ObjectStore:
+    """One store, with its pool of connections, for each URL in this process."""
+    endpoints = (value for name, value in os.environ.items() if name.startswith("AWS_ENDPOINT"))
+    return from_url(
+        url,
+        client_options={
+            # obstore reads AWS_ALLOW_HTTP only where no options are given. Whoever names an
+            # http:// endpoint means it.
+            "allow_http": any(endpoint.startswith("http://") for endpoint in endpoints),
+            "timeout": REQUEST_TIMEOUT,
+            "read_timeout": STALL_TIMEOUT,
+            "connect_timeout": CONNECT_TIMEOUT,
+        },
+        retry_config={
+            "max_retries": MAX_RETRIES,
+            "retry_timeout": MAX_RETRY_TIME,
+            "backoff": {"init_backoff": FIRST_PAUSE},
+        },
+    )
+
+
+REASONS = (
+    ("NoSuchBucket|bucket does not exist", "there is no such bucket; create it, or mend the URL"),
+    (
+        "latest/api/token|latest/meta-data|computeMetadata",
+        "no credentials were found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for s3://, "
+        "GOOGLE_APPLICATION_CREDENTIALS for gs://, or give the machine a role",
+    ),
+    (
+        "ExpiredToken|TokenRefreshRequired|RequestExpired",
+        "the credentials have expired; renew them and run again, what is done is kept",
+    ),
+    (
+        "InvalidAccessKeyId|SignatureDoesNotMatch|InvalidToken|401 Unauthorized",
+        "the credentials are not accepted; check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and "
+        "AWS_SESSION_TOKEN",
+    ),
+    ("403 Forbidden", "the credentials are wrong, or do not allow it"),
+    # The answer to a HEAD request has no text that would say more.
+    ("400 Bad Request: *$", "the request was refused; have the credentials expired?"),
+    ("redirect without LOCATION", "the bucket is in another region; set AWS_REGION"),
+    (
+        r"retries,.*status code: (?P<status>\d+ [A-Z][A-Za-z ]+)",
+        "the server kept answering {status}; run again later, what is done is kept",
+    ),
+    (
+        "error sending request|body error|error decoding response",
+        "the server can't be reached, or gives no answer; check the network and AWS_ENDPOINT_URL, "
+        "then run again, what is done is kept",
+    ),
+)
+"""What obstore's messages mean, the first that fits."""
+
+
+def _unless_missing(action: Callable[[], Result], otherwise: Result) -> Result:
+    try:
+        return action()
+    except FileNotFoundError as error:
+        if "NoSuchBucket" in str(error):
+            raise
+        return otherwise
+
+
+def _is_cut(error: Exception) -> bool:
+    """Whether an answer did not come, or not whole, and the request was not repeated."""
+    text = _message(error)
+    cut = re.search("error sending request|body error|error decoding response", text)
+    return cut is not None and not re.search(r"after \d+ retries", text)
+
+
+def _message(error: Exception) -> str:
+    """What obstore says, without the page of its internals."""
+    return str(error).split("\n\nDebug source")[0]
 
 
 def _reason(error: Exception) -> str:
-    """One line of what went wrong; obstore adds a page of its own internals."""
+    """One line of what went wrong."""
+    text = _message(error)
+    for pattern, sentence in REASONS:
+        found = re.search(pattern, text)
+        if found:
+            return sentence.format(**found.groupdict())
     if isinstance(error, FileNotFoundError):
         return "there is no such file"
-    return str(error).split("\n")[0]
+    return text.split("\n")[0]
 
 
 def key_part(name: str) -> str:

@@ -9,6 +9,7 @@ from rich.table import Table
 from csl_dist.baselines import BASELINES
 from csl_dist.catalog import CatalogEntry
 from csl_dist.check import SplitSummary
+from csl_dist.plan import StagePlan
 from csl_dist.records import ErrorKind
 from csl_dist.status import StageStatus
 from csl_dist.trainings import StoredTraining
@@ -170,4 +171,31 @@ def status_table(lines: Sequence[StageStatus]) -> Table:
     table.add_column("of", justify="right")
     for line in lines:
         table.add_row(line.stage, f"{line.done:,}", f"{line.total:,}")
+    return table
+
+
+def plan_table(stages: Sequence[StagePlan]) -> Table:
+    """What each stage of a planned run takes, and all of them."""
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("stage")
+    for heading in ("units", "PFLOP", "GB", "hours"):
+        table.add_column(heading, justify="right")
+    table.add_column("limited by")
+    for stage in stages:
+        table.add_row(
+            stage.stage,
+            f"{stage.num_units:,}",
+            f"{stage.flops / 1e15:,.1f}",
+            f"{stage.num_bytes / 1e9:,.1f}",
+            f"{stage.hours:,.2f}",
+            stage.limit,
+            end_section=stage is stages[-1],
+        )
+    table.add_row(
+        "all",
+        f"{sum(stage.num_units for stage in stages):,}",
+        f"{sum(stage.flops for stage in stages) / 1e15:,.1f}",
+        f"{sum(stage.num_bytes for stage in stages) / 1e9:,.1f}",
+        f"{sum(stage.hours for stage in stages):,.2f}",
+    )
     return table

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import made_run
@@ -18,6 +19,9 @@ from csl_dist.storage import Storage
 # How long an example takes tells of the machine's other work, not of the code.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
+
+if TYPE_CHECKING:
+    from s3_server import FaultyProxy
 
 SMALL_DEMO = DemoSpec(
     num_videos={Split.TRAIN: 6, Split.VAL: 2, Split.AUDIT: 4},
@@ -83,3 +87,29 @@ def made_root(made_folder: Path, tmp_path: Path) -> str:
     """A copy of the finished run's root, to write to; the dataset stays where it was."""
     shutil.copytree(made_folder / "run", tmp_path / "run")
     return str(tmp_path / "run")
+
+
+@pytest.fixture(scope="session")
+def s3_endpoint() -> Iterator[str]:
+    """A real S3 server process with an empty bucket, for the whole test run."""
+    from s3_server import s3_server
+
+    with s3_server() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def proxy(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator["FaultyProxy"]:
+    """The way to the S3 server for everything that `s3://` names, with faults to choose."""
+    from s3_server import FaultyProxy, settings
+
+    from csl_dist.storage import remote_store
+
+    proxy = FaultyProxy(s3_endpoint)
+    for name, value in settings(proxy.endpoint).items():
+        monkeypatch.setenv(name, value)
+    remote_store.cache_clear()
+    yield proxy
+    remote_store.cache_clear()
+    proxy.shutdown()
+    proxy.server_close()

@@ -23,7 +23,7 @@ LAYERS = (
     ("run_file", "verdict"),
     ("timeline", "video", "frames", "feature_files", "corrupt", "datasets", "encoder", "models"),
     ("features", "catalog", "checkpoints", "foreign", "trajectories", "scores", "batches"),
-    ("extract", "train", "score", "reduce", "flag", "evaluate", "check", "init"),
+    ("extract", "train", "score", "reduce", "flag", "evaluate", "check", "init", "plan"),
     ("baselines", "ensemble", "calibrate"),
     ("run",),
     ("findings", "measurements", "reproduce", "paper_tables", "status", "trainings"),

@@ -79,6 +79,6 @@ def _storage(url: str) -> Storage:
     if Storage(url).exists(RunLayout.RUN):
         return feature_storage(read_run_config(url))
     storage = Storage(url)
-    if next(storage.list_keys(), None) is None:
+    if not storage.list_keys():
         raise StorageError(f"{url} is neither a run root nor a feature store: there is nothing")
     return storage

@@ -20,10 +20,13 @@ from csl_dist.errors import CslError
 # which would hold small trainings back.
 TRAIN_POLL_SECONDS = "0.2"
 
+NUM_GPUS_VARIABLE = "CSL_GPUS"
+"""Names how many GPUs to plan for where a cluster scales itself, and may have none at first."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """What the cluster has in all."""
+    """What the cluster has in all, or will have when it has scaled up."""
 
     num_cpus: int
     num_gpus: int
@@ -52,7 +55,7 @@ def connect(*, verbose: bool = False) -> Resources:
                 logging_level=level,
             )
     total = ray.cluster_resources()
-    num_gpus = int(total.get("GPU", 0))
+    num_gpus = max(int(total.get("GPU", 0)), int(os.environ.get(NUM_GPUS_VARIABLE, "0")))
     return Resources(
         num_cpus=int(total.get("CPU", 1)),
         num_gpus=num_gpus,

@@ -5,7 +5,9 @@ go through CheckpointStore rather than through `report`, because they must be pu
 be found again by any later run; a worker that restarts goes on from the newest one there.
 """
 
+import tempfile
 import threading
+import uuid
 from dataclasses import dataclass
 from typing import Any
 
@@ -164,7 +166,9 @@ def _fit(group: tuple[Training, ...], layout: RunLayout, resources: Resources) -
         ),
         run_config=RunConfig(
             name="+".join(training.task.name.replace("/", "-") for training in group),
-            storage_path=layout.ray_train.url,
+            # Ray Train's bookkeeping is the controller's alone as long as no checkpoint is
+            # reported, and nothing here reads it: a folder of whichever node that runs on will do.
+            storage_path=f"{tempfile.gettempdir()}/csl-train-{uuid.uuid4().hex}",
             failure_config=FailureConfig(max_failures=config.max_failures),
         ),
     )

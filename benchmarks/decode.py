@@ -1,0 +1,58 @@
+"""Frames that one CPU core decodes and fits to 224 x 224 in a second, at Cholec80's size.
+
+What `csl plan` assumes.
+
+python benchmarks/decode.py [--width 854] [--height 480] [--frames 1000]
+"""
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+import av
+import numpy as np
+import torch
+
+from csl_dist.encoder import fit_frame
+from csl_dist.video import VideoFile
+
+
+def write_video(path: Path, width: int, height: int, num_frames: int) -> None:
+    """A textured picture that drifts, under noise, so that there is motion and detail to code."""
+    rng = np.random.default_rng(0)
+    coarse = rng.integers(0, 255, (height // 8 + 40, width // 8 + 40, 3), dtype=np.uint8)
+    picture = coarse.repeat(8, axis=0).repeat(8, axis=1)
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=25)
+        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+        for number in range(num_frames):
+            x, y = number % 256, (number // 2) % 256
+            noise = rng.normal(0, 4, (height, width, 1))
+            frame = np.clip(picture[y : y + height, x : x + width] + noise, 0, 255).astype(np.uint8)
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
+        container.mux(stream.encode())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--width", type=int, default=854)
+    parser.add_argument("--height", type=int, default=480)
+    parser.add_argument("--frames", type=int, default=1000)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "video.mp4"
+        write_video(path, arguments.width, arguments.height, arguments.frames)
+        megabytes = path.stat().st_size / 1e6
+        torch.set_num_threads(1)
+        video = VideoFile(str(path))
+        times_T = video.times()
+        begun = time.process_time()
+        count = sum(1 for frame in video.decode(times_T) if fit_frame(frame, 224).size)
+        seconds = time.process_time() - begun
+    size = f"{arguments.width} x {arguments.height}, {megabytes:.1f} MB"
+    print(f"{size}: {count} frames, {count / seconds:.0f} in a second of one core")
+
+
+if __name__ == "__main__":
+    main()

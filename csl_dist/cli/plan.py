@@ -1,0 +1,98 @@
+"""The command that looks ahead: `csl plan`."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from csl_dist.cli.app import ConfigPath, Overrides, app, console, say
+from csl_dist.config import RunConfig, load_config
+from csl_dist.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from csl_dist.plan import Footage
+
+FEATURE_WIDTH = 512
+"""Of features that are not at hand: those of ResNet-18."""
+
+
+@app.command()
+def plan(
+    config: ConfigPath,
+    gpus: Annotated[int, typer.Option(min=1, help="GPUs of the cluster.")] = 1,
+    gpu_type: Annotated[str, typer.Option(help="t4, v100, l4, a10g, a100 or h100.")] = "a100",
+    utilisation: Annotated[
+        float,
+        typer.Option(min=0.01, max=1, help="Share of the GPU's peak that is reached; measure it."),
+    ] = 0.3,
+    cpus_per_gpu: Annotated[int, typer.Option(min=1, help="CPU cores that decode.")] = 8,
+    price: Annotated[float | None, typer.Option(help="Dollars for an hour of one GPU.")] = None,
+    videos: Annotated[
+        int | None, typer.Option(min=2, help="Suppose so many videos; the dataset is not read.")
+    ] = None,
+    minutes: Annotated[float, typer.Option(help="With --videos: length of each.")] = 38.0,
+    classes: Annotated[int, typer.Option(min=2, help="With --videos: number of classes.")] = 7,
+    overrides: Overrides = [],  # noqa: B006
+) -> None:
+    """Estimate units, arithmetic, storage, hours and cost of a run."""
+    from csl_dist import tables
+    from csl_dist.plan import GPUS, Machines, dollars_of, plan_run, supposed_footage
+
+    loaded = load_config(config, overrides)
+    if gpu_type not in GPUS:
+        raise ConfigError(f"--gpu-type is {gpu_type!r}, but must be one of {', '.join(GPUS)}")
+    gpu = GPUS[gpu_type]
+    machines = Machines(
+        num_gpus=gpus,
+        gpu=gpu if price is None else replace(gpu, dollars=price),
+        utilisation=utilisation,
+        cpus_per_gpu=cpus_per_gpu,
+    )
+    if videos is None:
+        footage = _footage(loaded)
+    else:
+        footage = supposed_footage(
+            loaded,
+            num_videos=videos,
+            minutes=minutes,
+            num_classes=classes,
+            num_features=FEATURE_WIDTH,
+        )
+    stages = plan_run(loaded, footage, machines)
+    console.print(tables.plan_table(stages))
+    if loaded.features.adapt is not None:
+        say("not counted: fine-tuning the encoder (features.adapt) and its scorer `cnn`")
+    say(
+        f"cost: {dollars_of(stages, machines):,.0f} dollars for {gpus} {gpu_type} at "
+        f"{machines.gpu.dollars:.2f} an hour and {100 * utilisation:g} % of their peak"
+    )
+
+
+def _footage(config: RunConfig) -> "Footage":
+    """What the dataset holds."""
+    from csl_dist.check import look_at_videos
+    from csl_dist.datasets import open_dataset
+    from csl_dist.plan import Footage
+    from csl_dist.records import Media, Split
+    from csl_dist.remote.progress import progress_bar
+
+    dataset = open_dataset(config.dataset)
+    lengths: dict[Split, list[int]] = {split: [] for split in Split}
+    width = FEATURE_WIDTH
+    with progress_bar(console, "plan: videos", total=len(dataset.videos)) as bar:
+        for facts in look_at_videos(dataset, config.dataset):
+            if facts.timeline is None:
+                raise DataError(f"{facts.problems[0]}; `csl check` lists every problem")
+            lengths[facts.video.split].append(len(facts.timeline.times_T))
+            width = facts.file.width if facts.file is not None else width
+            bar.advance()
+    folds = len(dataset.folds)
+    scored = lengths[Split.AUDIT] + lengths[Split.VAL]
+    return Footage(
+        train=tuple(scored if folds > 1 else lengths[Split.TRAIN]),
+        scored=tuple(scored),
+        has_pixels=any(video.media is not Media.FEATURES for video in dataset.videos),
+        num_classes=len(dataset.classes),
+        num_features=width,
+        num_folds=folds,
+    )

@@ -1,0 +1,78 @@
+"""The pool of actors, on a real Ray."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ray
+
+from csl_dist.errors import CslError, DataError
+from csl_dist.remote.pool import run_on_actors
+
+# Ray's workers can't import a test's module.
+ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+pytestmark = pytest.mark.usefixtures("ray_session")
+
+
+class Worker:
+    """Notes each call in a folder, and does what the task's name says."""
+
+    def __init__(self, folder: Path, broken: bool = False):
+        if broken:
+            raise DataError("the constructor's own sentence")
+        self._folder = folder
+
+    def work(self, task: str) -> None:
+        calls = len(list(self._folder.glob(f"{task}-*")))
+        (self._folder / f"{task}-{calls}").touch()
+        if task.startswith("dies") and calls < int(task.split("_")[1]):
+            os._exit(1)
+        if task == "wrong":
+            raise DataError("the task's own sentence")
+
+
+def results(tasks: list[str], num_actors: int = 2, **arguments: Any) -> list[str]:
+    actor = ray.remote(num_cpus=0.5)(Worker)
+    return sorted(
+        run_on_actors(
+            tasks,
+            make_actor=lambda: actor.remote(**arguments),
+            num_actors=num_actors,
+            max_retries=2,
+        )
+    )
+
+
+def test_every_task_is_done_once(tmp_path: Path) -> None:
+    tasks = [f"t{number:02d}" for number in range(20)]
+    assert results(tasks, folder=tmp_path) == tasks
+    assert len(list(tmp_path.iterdir())) == 20
+
+
+def test_task_of_a_lost_actor_is_done_by_another(tmp_path: Path) -> None:
+    assert results(["a", "dies_2", "b"], folder=tmp_path) == ["a", "b", "dies_2"]
+    assert len(list(tmp_path.glob("dies_2-*"))) == 3
+
+
+def test_task_that_always_kills_its_actor_ends_the_work(tmp_path: Path) -> None:
+    with pytest.raises(CslError, match="lost 3 times on the same unit"):
+        results(["dies_9"], folder=tmp_path)
+
+
+def test_mistake_in_a_task_is_raised_as_itself_and_not_repeated(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="the task's own sentence"):
+        results(["wrong"], folder=tmp_path)
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_mistake_in_the_constructor_ends_the_work_in_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(CslError, match="can't start: .*the constructor's own sentence$"):
+        results(["a"], folder=tmp_path, broken=True)
+
+
+def test_actors_that_find_no_room_hold_nothing_up(tmp_path: Path) -> None:
+    tasks = [f"t{number}" for number in range(60)]
+    assert len(results(tasks, num_actors=50, folder=tmp_path)) == 60
