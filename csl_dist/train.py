@@ -20,7 +20,7 @@ from csl_dist.batches import ReadFeatures, padded_batch, plan_batches, windows_o
 from csl_dist.checkpoints import CheckpointInfo, State
 from csl_dist.config import FeaturesConfig, TrainConfig
 from csl_dist.errors import DataError
-from csl_dist.models import ModelSpec, Scorer, build_scorer
+from csl_dist.models import Cnn, ModelSpec, Scorer, build_scorer
 from csl_dist.records import (
     UNLABELLED,
     Annotation,
@@ -33,6 +33,8 @@ from csl_dist.records import (
 
 MOMENT_FRAMES = 8192
 """Frames that the normalisation is computed from at once."""
+MOMENT_BATCHES = 16
+"""Batches that the normalisation of `cnn` is computed from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,17 +150,29 @@ def _fresh_scorer(task: TrainingTask, read_features: ReadFeatures) -> Scorer:
     """The scorer before its first epoch: seeded, normalised by the training videos alone."""
     torch.manual_seed(task.config.seed)
     scorer = build_scorer(task.model)
-    if task.starts_from is not None:
-        scorer.model.start_from(task.starts_from)  # type: ignore[operator]
-    if scorer.is_normalised:
-        scorer.set_normalisation(
-            *feature_moments(
-                read_features(Window(a.video, span, a.num_frames))
-                for a in task.annotations
-                for span in consecutive_spans(a.num_frames, MOMENT_FRAMES)
-            )
+    if isinstance(scorer.model, Cnn) and task.starts_from is not None:
+        scorer.model.start_from(task.starts_from)
+        features = _first_features(task, scorer.model, read_features)
+        scorer.model.set_normalisation(*feature_moments(features))
+    else:
+        features = (
+            read_features(Window(a.video, span, a.num_frames))
+            for a in task.annotations
+            for span in consecutive_spans(a.num_frames, MOMENT_FRAMES)
         )
+        scorer.set_normalisation(*feature_moments(features))
     return scorer
+
+
+def _first_features(
+    task: TrainingTask, cnn: Cnn, read_features: ReadFeatures
+) -> Iterator[FloatArray]:
+    """What the stages put out before they are trained, for frames of many videos."""
+    for windows in epoch_batches(task, epoch=0)[:MOMENT_BATCHES]:
+        for window in windows:
+            with torch.inference_mode():
+                features_BTD = cnn.features(torch.from_numpy(read_features(window))[None])
+            yield features_BTD[0].numpy()
 
 
 def _train_epoch(

@@ -167,3 +167,8 @@ def test_cnn_that_starts_from_an_encoder_gives_its_features(trainable_stages: in
         features_TD = scorer.model.features(activations[None])[0].numpy()
     assert np.abs(features_TD - encoder.encode(pixels)).max() < 1e-4, "also while training"
     assert "feature_mean" not in scorer.state_dict(), "activations are taken as they are"
+    scorer.eval().model.set_normalisation(torch.full((512,), 0.3), torch.full((512,), 2.0))
+    with torch.inference_mode():
+        logits = scorer(activations[None], torch.zeros(1, 4, dtype=torch.bool), None)
+        expected = scorer.model.head((torch.from_numpy(features_TD) - 0.3) / 2)
+    assert torch.allclose(logits[0], expected, atol=1e-4)

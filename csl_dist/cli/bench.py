@@ -8,7 +8,7 @@ import typer
 from csl_dist.cli.app import app, console
 
 bench = typer.Typer(no_args_is_help=True, help="Measure the product beside something simple.")
-app.add_typer(bench, name="bench")
+app.add_typer(bench, name="bench", rich_help_panel="Stores and speed")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Repeats = Annotated[int, typer.Option(min=1, help="Measurements; the median counts.")]

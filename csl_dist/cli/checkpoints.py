@@ -10,7 +10,7 @@ from csl_dist.config import load_config
 from csl_dist.errors import CheckpointError, ConfigError
 
 checkpoints = typer.Typer(no_args_is_help=True, help="Look at checkpoints, check them, bring own.")
-app.add_typer(checkpoints, name="checkpoints")
+app.add_typer(checkpoints, name="checkpoints", rich_help_panel="Stores and speed")
 
 
 @checkpoints.command()

@@ -12,7 +12,7 @@ from csl_dist.errors import ConfigError, DataError
 from csl_dist.records import Split
 
 
-@app.command()
+@app.command(rich_help_panel="Dataset")
 def init(
     layout: Annotated[str, typer.Argument(help="Its layout, or `auto`.", metavar="LAYOUT")],
     path: Annotated[Path, typer.Argument(help="Folder of the dataset.", metavar="PATH")],
@@ -40,7 +40,7 @@ def init(
     )
 
 
-@app.command()
+@app.command(rich_help_panel="Dataset")
 def check(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
     """Read every label, probe every video, and print what is there and what is wrong."""
     from csl_dist import tables

@@ -10,7 +10,7 @@ from csl_dist.layout import RunLayout
 from csl_dist.storage import Storage
 
 features = typer.Typer(no_args_is_help=True, help="Look into a feature store, check it, tidy it.")
-app.add_typer(features, name="features")
+app.add_typer(features, name="features", rich_help_panel="Stores and speed")
 
 StoreUrl = Annotated[
     str, typer.Argument(help="Run root, or a shared feature store: a path or URL.", metavar="STORE")

@@ -25,7 +25,7 @@ Address = Annotated[
 ]
 
 
-@app.command()
+@app.command(rich_help_panel="Cluster")
 def submit(
     config: ConfigPath,
     stage: Annotated[
@@ -71,14 +71,14 @@ def submit(
         _follow(queue, job_id, loaded.root)
 
 
-@app.command()
+@app.command(rich_help_panel="Cluster")
 def logs(root: Root, address: Address = None) -> None:
     """Follow the log of a run's newest job, from its start."""
     queue = _queue(address)
     _follow(queue, queue.newest(root), root)
 
 
-@app.command()
+@app.command(rich_help_panel="Cluster")
 def cancel(root: Root, address: Address = None) -> None:
     """End a run's job; what is done is kept."""
     job_id = _queue(address).cancel(root)

@@ -16,7 +16,7 @@ FEATURE_WIDTH = 512
 """Of features that are not at hand: those of ResNet-18."""
 
 
-@app.command()
+@app.command(rich_help_panel="Cluster")
 def plan(
     config: ConfigPath,
     gpus: Annotated[int, typer.Option(min=1, help="GPUs of the cluster.")] = 1,

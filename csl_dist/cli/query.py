@@ -34,7 +34,7 @@ class Form(StrEnum):
     CSV = "csv"
 
 
-@app.command()
+@app.command(rich_help_panel="Results")
 def query(
     root: Root,
     what: Annotated[What, typer.Argument(help="What to read.", metavar="WHAT")],

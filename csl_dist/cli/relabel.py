@@ -8,7 +8,7 @@ import typer
 from csl_dist.cli.app import Root, app, console, say
 
 
-@app.command()
+@app.command(rich_help_panel="Results")
 def relabel(
     root: Root,
     labels: Annotated[

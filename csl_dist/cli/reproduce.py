@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from csl_dist.run import Run
 
 
-@app.command()
+@app.command(rich_help_panel="Results")
 def reproduce(
     config: ConfigPath,
     seeds: Annotated[int, typer.Option(min=1, help="Trainings to average over.")] = 3,

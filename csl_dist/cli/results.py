@@ -8,7 +8,7 @@ import typer
 from csl_dist.cli.app import Revision, Root, app, console, say
 
 
-@app.command()
+@app.command(rich_help_panel="Results")
 def status(root: Root) -> None:
     """Show how far a run is."""
     from csl_dist import tables
@@ -17,7 +17,7 @@ def status(root: Root) -> None:
     console.print(tables.status_table(run_status(root)))
 
 
-@app.command()
+@app.command(rich_help_panel="Results")
 def export(
     root: Root,
     form: Annotated[str, typer.Option("--format", help="The tool or file format.")],
@@ -31,7 +31,7 @@ def export(
     say(f"{form}: {export_findings(open_audit(root, revision=revision), form, out)}")
 
 
-@app.command()
+@app.command(rich_help_panel="Results")
 def report(
     root: Root,
     top: Annotated[int, typer.Option(help="Videos shown in full, worst first.")] = 40,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 DEMO_CONFIG = Path(__file__).parents[1] / "demo.yaml"
 
 
-@app.command()
+@app.command(rich_help_panel="Run")
 def demo(
     root: Annotated[Path, typer.Option(help="Where the demo goes.")] = Path("runs/demo"),
     overrides: Overrides = [],  # noqa: B006
@@ -32,13 +32,13 @@ def demo(
     _run_all(config, verbose)
 
 
-@app.command()
+@app.command(rich_help_panel="Run")
 def extract(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = False) -> None:  # noqa: B006
     """Turn frames into features."""
     _extract(open_stage(load_config(config, overrides), verbose))
 
 
-@app.command()
+@app.command(rich_help_panel="Run")
 def train(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = False) -> None:  # noqa: B006
     """Train every scorer, keeping a checkpoint of every epoch."""
     from csl_dist.remote.training import train as train_stage
@@ -46,13 +46,13 @@ def train(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = Fals
     train_stage(open_stage(load_config(config, overrides), verbose))
 
 
-@app.command()
+@app.command(rich_help_panel="Run")
 def audit(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = False) -> None:  # noqa: B006
     """Score the held-out videos with every checkpoint, and flag suspicious spans."""
     _audit(open_stage(load_config(config, overrides), verbose))
 
 
-@app.command()
+@app.command(rich_help_panel="Run")
 def evaluate(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
     """Compare the scores with known errors."""
     stage = open_stage(load_config(config, overrides), False)
@@ -64,7 +64,7 @@ def evaluate(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B0
     _evaluate(stage)
 
 
-@app.command()
+@app.command(rich_help_panel="Run")
 def run(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = False) -> None:  # noqa: B006
     """Do all stages, each from where it stopped."""
     _run_all(load_config(config, overrides), verbose)

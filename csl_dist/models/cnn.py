@@ -14,8 +14,12 @@ from csl_dist.models.place import Place
 class Cnn(nn.Module):
     """Logits of each frame from what the frozen stages of ResNet-18 put out.
 
-    BatchNorm keeps its statistics: the frames of a batch are too alike to estimate new ones.
+    BatchNorm keeps its statistics: the frames of a batch are too alike to estimate new ones. Before
+    the head, features are normalised by what the stages put out before they were trained.
     """
+
+    feature_mean: Tensor
+    feature_std: Tensor
 
     sees_context = False
     is_normalised = False
@@ -26,7 +30,13 @@ class Cnn(nn.Module):
         self.side = math.isqrt(num_features // self.channels)
         fresh = build_resnet(FeaturesConfig(weights="random"))
         _, self.stages = split_network(fresh, trainable_stages)
+        self.register_buffer("feature_mean", torch.zeros(FEATURE_WIDTH))
+        self.register_buffer("feature_std", torch.ones(FEATURE_WIDTH))
         self.head = classifier_head(FEATURE_WIDTH, num_classes)
+
+    def set_normalisation(self, mean_D: Tensor, std_D: Tensor) -> None:
+        self.feature_mean.copy_(mean_D)
+        self.feature_std.copy_(std_D)
 
     def start_from(self, config: FeaturesConfig) -> None:
         """Takes over the weights that the stages have in the configured encoder."""
@@ -47,5 +57,6 @@ class Cnn(nn.Module):
         return features.flatten(1).unflatten(0, x_BTD.shape[:2])
 
     def forward(self, x_BTD: Tensor, padding_BT: Tensor, place: Place) -> Tensor:
-        logits_BTC: Tensor = self.head(self.features(x_BTD))
+        features = (self.features(x_BTD) - self.feature_mean) / self.feature_std
+        logits_BTC: Tensor = self.head(features)
         return logits_BTC
