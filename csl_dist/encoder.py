@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import interpolate
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from csl_dist.config import FeaturesConfig
@@ -101,12 +102,17 @@ def fit_frame(frame: Pixels, size: int) -> Pixels:
     """
     if frame.shape[:2] == (size, size):
         return frame
-    functional = torchvision().transforms.functional
-    # torchvision's transform for 224 pixels resizes the short side to 256 first.
-    picture = torch.from_numpy(frame).permute(2, 0, 1)
-    picture = functional.resize(picture, [round(size * 256 / 224)], antialias=True)
-    picture = functional.center_crop(picture, [size, size])
-    fitted: Pixels = picture.permute(1, 2, 0).contiguous().numpy()
+    # torchvision's transform for 224 pixels resizes the short side to 256 first. Its own function
+    # ends in the same call; a decoder need not import torchvision for it, which takes a second.
+    short = round(size * 256 / 224)
+    height, width = frame.shape[:2]
+    ratio = short / min(height, width)
+    resized = (short, int(width * ratio)) if height <= width else (int(height * ratio), short)
+    picture = torch.from_numpy(frame).permute(2, 0, 1)[None].contiguous().float()
+    picture = interpolate(picture, size=resized, mode="bilinear", antialias=True)
+    top, left = (round((side - size) / 2.0) for side in resized)
+    cut = picture[0, :, top : top + size, left : left + size].round_().to(torch.uint8)
+    fitted: Pixels = cut.permute(1, 2, 0).contiguous().numpy()
     return fitted
 
 

@@ -24,6 +24,17 @@ def frames(num: int, height: int, width: int) -> np.ndarray:
     return rng.integers(0, 256, size=(num, height, width, 3), dtype=np.uint8)
 
 
+@pytest.mark.parametrize(
+    ("height", "width"), [(300, 400), (400, 300), (480, 640), (1080, 1920), (224, 300), (257, 257)]
+)
+def test_fitted_frame_equals_torchvisions_resize_and_crop(height: int, width: int) -> None:
+    [pixels] = frames(1, height, width)
+    functional = torchvision().transforms.functional
+    picture = functional.resize(torch.from_numpy(pixels).permute(2, 0, 1), [256], antialias=True)
+    picture = functional.center_crop(picture, [224, 224])
+    assert np.array_equal(fit_frame(pixels, 224), picture.permute(1, 2, 0).numpy())
+
+
 def test_features_equal_torchvisions_own_model_and_transform() -> None:
     pixels = frames(3, 300, 400)
     config = FeaturesConfig(weights="random", seed=3)

@@ -21,7 +21,7 @@ from csl_dist.remote.session import connect
 from csl_dist.remote.stage import Stage
 from csl_dist.run import open_run
 
-HEIGHT, WIDTH = 480, 640
+HEIGHT, WIDTH, FPS = 480, 640, 2
 BASELINE_FRAMES = 320
 """Frames of one measurement of the bare network and of the plain loop."""
 BATCH_FRAMES = 64
@@ -30,11 +30,11 @@ BATCH_FRAMES = 64
 def bench_extract(minutes: float, repeats: int) -> dict[str, float]:
     """Frames per second of the stage over those of the network and the loop, in their medians.
 
-    The video has one frame a second. Ray runs already; the start of its workers counts.
+    Ray runs already; the start of its workers counts. The network gets batches of the same size.
     """
     with tempfile.TemporaryDirectory() as folder:
         video = Path(folder) / "clip.mp4"
-        num_frames = write_clip(video, round(60 * minutes))
+        num_frames = write_clip(video, round(60 * minutes * FPS))
         resources = connect()
         rates: dict[str, list[float]] = {"forward": [], "loop": [], "stage": []}
         memory = WorkerMemory()
@@ -58,11 +58,11 @@ def bench_extract(minutes: float, repeats: int) -> dict[str, float]:
 
 
 def write_clip(path: Path, num_frames: int) -> int:
-    """A video of drifting texture, one frame a second."""
+    """A video of drifting texture."""
     texture = np.random.default_rng(0).integers(0, 256, size=(HEIGHT // 8, WIDTH // 8, 3))
     picture = np.kron(texture, np.ones((8, 8, 1))).astype(np.uint8)
     with av.open(str(path), "w") as container:
-        stream = container.add_stream("libx264", rate=1, options={"preset": "ultrafast"})
+        stream = container.add_stream("libx264", rate=FPS, options={"preset": "ultrafast"})
         stream.height, stream.width, stream.pix_fmt = HEIGHT, WIDTH, "yuv420p"
         for n in range(num_frames):
             pixels = np.roll(picture, 3 * n, axis=1)
@@ -75,7 +75,7 @@ def stage_config(folder: Path, repeat: int) -> RunConfig:
     """A run on the clip, with a feature store of its own."""
     (folder / "labels.txt").write_text("step\n")
     (folder / "manifest.csv").write_text(
-        "id,source,labels,split,fps\nclip,clip.mp4,labels.txt,train,1\n"
+        f"id,source,labels,split,fps\nclip,clip.mp4,labels.txt,train,{FPS}\n"
     )
     data: dict[str, Any] = {
         "root": str(folder / f"run-{repeat}"),

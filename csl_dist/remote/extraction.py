@@ -116,10 +116,12 @@ def _written(
     # Each row is one chunk; blocks of one row let decoding and encoding overlap.
     chunks = ray.data.from_items(rows, override_num_blocks=len(rows))
     shared = ray.put((sources, store, config))
+    # Beside encoders on CPUs, few decoders keep up; every further one only delays the start.
     decoded = chunks.map(
         _decode,
         fn_args=[shared],
         num_cpus=1 if resources.num_gpus else DECODE_SHARE,
+        concurrency=None if resources.num_gpus else max(1, resources.num_cpus // 2),
     )
     written = decoded.map_batches(
         _EncodeChunks,
