@@ -25,6 +25,8 @@ from csl_dist.records import fingerprint
 from csl_dist.video import Pixels
 
 FEATURE_WIDTH = 512
+CPU_BATCH_FRAMES = 8
+"""On CPUs, tensors of larger batches are handed back to the system after every layer."""
 BOUNDARY_CHANNELS = {1: 256, 2: 128}
 """Channels that the frozen stages put out, by the number of trainable stages after them."""
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
@@ -63,13 +65,16 @@ class Encoder:
     def __init__(self, config: FeaturesConfig, device: str = "cpu"):
         self.config = config
         self.device = torch.device(device)
+        self._batch_frames = config.batch_frames
+        if self.device.type == "cpu":
+            self._batch_frames = min(CPU_BATCH_FRAMES, self._batch_frames)
         trainable_stages = config.adapt.trainable_stages if config.adapt else 0
         network, _ = split_network(build_resnet(config), trainable_stages)
         fold_batch_norms(network.eval())
         network.to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self._network = torch.compile(network) if config.compile else network
-        self._mean = torch.tensor(IMAGENET_MEAN, device=self.device).view(1, 3, 1, 1)
-        self._std = torch.tensor(IMAGENET_STD, device=self.device).view(1, 3, 1, 1)
+        self._mean = torch.tensor(IMAGENET_MEAN, device=self.device).view(1, 3, 1, 1) * 255
+        self._std = torch.tensor(IMAGENET_STD, device=self.device).view(1, 3, 1, 1) * 255
 
     def __repr__(self) -> str:
         return f"Encoder(weights={self.config.weights!r}, device={self.device})"
@@ -77,7 +82,7 @@ class Encoder:
     @torch.inference_mode()
     def encode(self, pixels_THWC: Pixels) -> np.ndarray[Any, np.dtype[np.float32]]:
         """Outputs (T, D) of RGB frames that `fit_frame` has brought to size."""
-        batches = torch.from_numpy(pixels_THWC).split(self.config.batch_frames)
+        batches = torch.from_numpy(pixels_THWC).split(self._batch_frames)
         return torch.cat([self.forward(self.normalised(batch)) for batch in batches]).cpu().numpy()
 
     def normalised(self, pixels_BHWC: Tensor) -> Tensor:
@@ -85,8 +90,8 @@ class Encoder:
         if self.device.type == "cuda":
             pixels_BHWC = pixels_BHWC.pin_memory().to(self.device, non_blocking=True)
         # The permuted view of height-width-channel bytes is channels_last already.
-        x = pixels_BHWC.permute(0, 3, 1, 2).float().div_(255)
-        return x.sub_(self._mean).div_(self._std) if self.config.normalize else x
+        x = pixels_BHWC.permute(0, 3, 1, 2).float()
+        return x.sub_(self._mean).div_(self._std) if self.config.normalize else x.div_(255)
 
     def forward(self, x_BCHW: Tensor) -> Tensor:
         """Outputs (B, D) in float32: the bare network."""

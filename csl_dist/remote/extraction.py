@@ -12,6 +12,7 @@ import numpy as np
 import ray
 import ray.data
 import torch
+from ray.data import ExecutionResources
 
 from csl_dist.config import FeaturesConfig
 from csl_dist.encoder import Encoder, fit_frame
@@ -26,6 +27,8 @@ from csl_dist.timeline import sampled
 
 DECODE_SHARE = 0.1
 """CPU share of a decoder beside encoders on CPUs, where decoding is the lighter part."""
+CHUNKS_AHEAD = 8
+"""Chunks that may wait for each encoder, or be in its hands."""
 RETRY_WAITS_SECONDS = (0.5, 2.0)
 """A file server may fail for a moment; a broken file fails every time."""
 
@@ -113,6 +116,12 @@ def _written(
     context.enable_progress_bars = False
     context.raise_original_map_exception = True
     context.issue_detectors_config.detectors = []
+    num_encoders = min(resources.num_gpus or resources.num_cpus, len(rows))
+    # Decoders would run far ahead of the encoders, and fill the object store with a long video.
+    chunk_bytes = 3 * config.chunk_frames * config.size**2
+    context.execution_options.resource_limits = ExecutionResources(
+        object_store_memory=CHUNKS_AHEAD * num_encoders * chunk_bytes
+    )
     # Each row is one chunk; blocks of one row let decoding and encoding overlap.
     chunks = ray.data.from_items(rows, override_num_blocks=len(rows))
     shared = ray.put((sources, store, config))
@@ -129,9 +138,7 @@ def _written(
         batch_size=1,
         num_gpus=1 if resources.num_gpus else 0,
         num_cpus=0 if resources.num_gpus else 1 - DECODE_SHARE,
-        compute=ray.data.ActorPoolStrategy(
-            size=min(resources.num_gpus or resources.num_cpus, len(rows))
-        ),
+        compute=ray.data.ActorPoolStrategy(size=num_encoders),
     )
     try:
         yield from written.iter_rows()
