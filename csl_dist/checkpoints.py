@@ -17,6 +17,7 @@ from torch import Tensor
 
 from csl_dist.errors import CheckpointError, NotReadyError
 from csl_dist.models import ModelSpec
+from csl_dist.selection import Strategy, selected_epochs
 from csl_dist.storage import Storage
 
 State = dict[str, Tensor]
@@ -92,6 +93,11 @@ class CheckpointStore:
         """The published checkpoints, up to an epoch, in order."""
         epochs = [e for e in self.published_epochs() if num_epochs is None or e <= num_epochs]
         return [self._read_info(f"{epoch_name(epoch)}/meta.json") for epoch in epochs]
+
+    def select(self, strategy: Strategy, num_epochs: int | None = None) -> list[CheckpointInfo]:
+        """The published checkpoints, up to an epoch, that a strategy picks."""
+        infos = {info.epoch: info for info in self.infos(num_epochs)}
+        return [infos[epoch] for epoch in selected_epochs(list(infos), strategy)]
 
     def published_epochs(self) -> list[int]:
         """Epochs that are published, in order; a single listing."""

@@ -159,7 +159,7 @@ class FeaturesConfig:
     """Type in the store."""
     batch_frames: Count = 64
     """Frames that the encoder takes at once on a GPU; on CPUs a few, which is faster there."""
-    chunk_frames: Count = 128
+    chunk_frames: Count = 256
     """Frames in one unit of extraction, and in one file of the store."""
     compile: bool = False
     """Let torch.compile optimise the encoder; costs a minute at the start of every worker."""
@@ -222,6 +222,8 @@ class ScoreConfig:
 
     __pydantic_config__: ClassVar[ConfigDict] = FORBID
 
+    checkpoints: Annotated[Strategy, BeforeValidator(known_strategy)] = "full"
+    """Which of them, as in `reduce.checkpoints`, which chooses among those. Paper: full."""
     dtype: Literal["float16", "float32"] = "float16"
     """Type of stored log-probabilities."""
     group_frames: Count = 32768

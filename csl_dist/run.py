@@ -47,6 +47,7 @@ from csl_dist.records import (
 )
 from csl_dist.run_file import put_videos
 from csl_dist.scores import ScoreStore
+from csl_dist.selection import Strategy
 from csl_dist.storage import Storage
 from csl_dist.trajectories import TrajectoryStore
 from csl_dist.video import file_facts
@@ -115,11 +116,14 @@ class Run:
             warmup_epochs=0.0,
         )
 
-    def checkpoints(self, scorer: str, fold: int) -> list[CheckpointInfo]:
+    def checkpoints(
+        self, scorer: str, fold: int, strategy: Strategy = "full"
+    ) -> list[CheckpointInfo]:
         """The checkpoints that an audit uses: those of the training that was asked for last."""
         store = current_checkpoints(self.layout, scorer, fold)
         is_trained = scorer == CNN or self.config.scorers[scorer].train
-        infos = store.infos(self.train_config(scorer).epochs if is_trained else None)
+        num_epochs = self.train_config(scorer).epochs if is_trained else None
+        infos = store.select(strategy, num_epochs)
         encoder = self.features_of(scorer, fold).encoder
         require_fit(infos, scorer, encoder=encoder, classes=self.dataset.classes)
         return infos

@@ -37,8 +37,8 @@ def selected_epochs(epochs: Sequence[int], strategy: Strategy) -> list[int]:
         missing = sorted(set(strategy) - set(ordered))
         if missing:
             raise ConfigError(
-                f"reduce.checkpoints names the epochs {', '.join(map(str, missing))}, but there "
-                f"are only {ordered[0]} to {ordered[-1]}"
+                f"checkpoints: epochs {', '.join(map(str, missing))} are selected, but there are "
+                f"only {ordered[0]} to {ordered[-1]}"
             )
         return sorted(set(strategy))
     if strategy == "full":

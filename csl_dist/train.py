@@ -33,8 +33,6 @@ from csl_dist.records import (
 
 MOMENT_FRAMES = 8192
 """Frames that the normalisation is computed from at once."""
-MOMENT_BATCHES = 16
-"""Batches that the normalisation of `cnn` is computed from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,27 +150,15 @@ def _fresh_scorer(task: TrainingTask, read_features: ReadFeatures) -> Scorer:
     scorer = build_scorer(task.model)
     if isinstance(scorer.model, Cnn) and task.starts_from is not None:
         scorer.model.start_from(task.starts_from)
-        features = _first_features(task, scorer.model, read_features)
-        scorer.model.set_normalisation(*feature_moments(features))
-    else:
-        features = (
-            read_features(Window(a.video, span, a.num_frames))
-            for a in task.annotations
-            for span in consecutive_spans(a.num_frames, MOMENT_FRAMES)
+    if scorer.is_normalised:
+        scorer.set_normalisation(
+            *feature_moments(
+                read_features(Window(a.video, span, a.num_frames))
+                for a in task.annotations
+                for span in consecutive_spans(a.num_frames, MOMENT_FRAMES)
+            )
         )
-        scorer.set_normalisation(*feature_moments(features))
     return scorer
-
-
-def _first_features(
-    task: TrainingTask, cnn: Cnn, read_features: ReadFeatures
-) -> Iterator[FloatArray]:
-    """What the stages put out before they are trained, for frames of many videos."""
-    for windows in epoch_batches(task, epoch=0)[:MOMENT_BATCHES]:
-        for window in windows:
-            with torch.inference_mode():
-                features_BTD = cnn.features(torch.from_numpy(read_features(window))[None])
-            yield features_BTD[0].numpy()
 
 
 def _train_epoch(

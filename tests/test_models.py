@@ -162,13 +162,30 @@ def test_cnn_that_starts_from_an_encoder_gives_its_features(trainable_stages: in
         )
     )
     scorer.model.start_from(config)
-    scorer.train()
+    scorer.eval()
     with torch.inference_mode():
-        features_TD = scorer.model.features(activations[None])[0].numpy()
-    assert np.abs(features_TD - encoder.encode(pixels)).max() < 1e-4, "also while training"
+        features_TD = scorer.model.features(activations).numpy()
+    assert np.abs(features_TD - encoder.encode(pixels)).max() < 1e-4
     assert "feature_mean" not in scorer.state_dict(), "activations are taken as they are"
-    scorer.eval().model.set_normalisation(torch.full((512,), 0.3), torch.full((512,), 2.0))
-    with torch.inference_mode():
-        logits = scorer(activations[None], torch.zeros(1, 4, dtype=torch.bool), None)
-        expected = scorer.model.head((torch.from_numpy(features_TD) - 0.3) / 2)
-    assert torch.allclose(logits[0], expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_cnn_does_not_see_padding(training: bool) -> None:
+    """Not even while training, where BatchNorm looks at all frames of a batch."""
+    torch.manual_seed(0)
+    spec = ModelSpec(
+        name="cnn", arguments={"trainable_stages": 1}, num_features=256 * 4, num_classes=3
+    )
+    scorer = build_scorer(spec).train(training)
+    scorer.model.head.eval()  # dropout would differ between two calls
+    videos = [
+        np.random.default_rng(i).random((n, 1024), dtype=np.float32) for i, n in ((1, 3), (2, 5))
+    ]
+    x, padding, place = batch(videos)
+    together = scorer(x, padding, place)
+    x[padding] = 1e6
+    assert torch.equal(scorer(x, padding, place), together)
+    assert together.shape == (2, 5, 3)
+    if not training:
+        [alone] = scorer(*batch(videos[:1]))
+        assert torch.allclose(alone, together[0, :3], atol=1e-5)

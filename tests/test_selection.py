@@ -29,5 +29,5 @@ def test_short_training_keeps_its_last_checkpoint(strategy) -> None:
 
 
 def test_list_with_an_epoch_that_is_not_there_is_refused() -> None:
-    with pytest.raises(ConfigError, match="names the epochs 9, but there are only 1 to 4"):
+    with pytest.raises(ConfigError, match="epochs 9 are selected, but there are only 1 to 4"):
         selected_epochs([1, 2, 3, 4], (2, 9))

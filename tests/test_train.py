@@ -193,6 +193,28 @@ def test_checkpoint_reads_back_and_only_the_newest_can_resume(
     assert saved[0].train_ids == ("v0", "v1", "v2", "v3")
 
 
+def test_strategies_select_among_published_checkpoints(
+    task: TrainingTask, storage: Storage
+) -> None:
+    store = CheckpointStore(storage)
+    task = replace(task, config=replace(task.config, epochs=8))
+    for r in train_epochs(task, read_features):
+        store.save(r.info, r.weights, r.resume_state)
+    chosen = {
+        strategy: [info.epoch for info in store.select(strategy)]
+        for strategy in ("full", "every_2nd", "every_5th", "hybrid", "last", (2, 7))
+    }
+    assert chosen == {
+        "full": [1, 2, 3, 4, 5, 6, 7, 8],
+        "every_2nd": [2, 4, 6, 8],
+        "every_5th": [5],
+        "hybrid": [2, 7],
+        "last": [8],
+        (2, 7): [2, 7],
+    }
+    assert [info.epoch for info in store.select("every_2nd", num_epochs=5)] == [2, 4]
+
+
 def test_metrics_of_every_epoch_lie_beside_the_checkpoints(
     task: TrainingTask, storage: Storage
 ) -> None:

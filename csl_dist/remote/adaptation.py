@@ -116,7 +116,7 @@ class EncodeActor:
             stop = min(span.stop, start + self._config.batch_frames)
             x = torch.from_numpy(self._activations.read(video, slice(start, stop)))
             with torch.autocast(self._device.type, enabled=self._device.type == "cuda"):
-                parts.append(cnn.features(x[None].to(self._device))[0].float().cpu())
+                parts.append(cnn.features(x.to(self._device)).float().cpu())
         return torch.cat(parts).numpy()
 
     def _cnn(self, encoder: CheckpointInfo) -> Cnn:

@@ -96,7 +96,7 @@ def _plan(run: Run, scorer: str, annotations: Sequence[Annotation]) -> ScorerPla
     by_id = {a.video: a for a in annotations}
     units: dict[Group, tuple[ScoreUnit, ...]] = {}
     for fold in run.dataset.folds:
-        checkpoints = run.checkpoints(scorer, fold.index)
+        checkpoints = run.checkpoints(scorer, fold.index, config.checkpoints)
         refuse_leakage(checkpoints[0], fold.scored, run.config.audit.allow_in_sample)
         held_out = [by_id[video] for video in fold.scored]
         source = run.features_of(scorer, fold.index)
