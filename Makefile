@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 ROOT ?= runs/demo
 
-.PHONY: demo test check format clean
+.PHONY: demo test test-slow check format clean
 
 # The environment, made once; touched files decide whether it must be made again.
 .venv/.installed: pyproject.toml constraints.txt
@@ -14,8 +14,11 @@ ROOT ?= runs/demo
 demo: .venv/.installed  ## the whole flow on the embedded dataset
 	@$(BIN)/csl demo --root $(ROOT)
 
-test: .venv/.installed  ## every test
+test: .venv/.installed  ## the tests
 	@$(BIN)/python -m pytest -q
+
+test-slow: .venv/.installed  ## tests that kill processes and build clusters, for minutes
+	@$(BIN)/python -m pytest -q -m slow
 
 check: .venv/.installed  ## format, lint, types
 	@$(BIN)/ruff format --check .

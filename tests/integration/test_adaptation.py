@@ -15,6 +15,8 @@ from csl_dist.remote.training import training_of
 from csl_dist.run import Run, open_run
 from csl_dist.score import refuse_leakage
 
+pytestmark = pytest.mark.slow
+
 COMMAND = [sys.executable, "-c", "from csl_dist.cli import main; main()"]
 
 

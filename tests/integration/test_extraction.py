@@ -42,6 +42,7 @@ def wait_until(condition: Callable[[], bool], process: subprocess.Popen[bytes]) 
     assert process.poll() is None, "extraction ended before it could be disturbed"
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_killed_encoder_decoder_and_driver_leave_the_same_bytes(
     small_dataset: Path, tmp_path: Path

@@ -17,6 +17,8 @@ from pathlib import Path
 import ray
 from csl_dist.remote.pool import run_on_actors
 
+pytestmark = pytest.mark.slow
+
 class Noter:
     def work(self, unit):
         time.sleep(0.4)

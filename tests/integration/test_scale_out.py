@@ -14,6 +14,8 @@ from s3_server import BUCKET, FaultyProxy, settings
 
 from csl_dist.storage import Storage
 
+pytestmark = pytest.mark.slow
+
 TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0123456789abcdef" * 4}
 ROOT = f"s3://{BUCKET}/scale-out"
 

@@ -55,6 +55,7 @@ def wait_for_epoch(process: subprocess.Popen[bytes], folder: Path, epoch: int) -
     assert process.poll() is None, "training ended before it could be disturbed"
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_killed_worker_and_driver_leave_the_same_weights(features: Path, tmp_path: Path) -> None:
     undisturbed = write_config(tmp_path / "undisturbed", features)
@@ -75,6 +76,7 @@ def test_killed_worker_and_driver_leave_the_same_weights(features: Path, tmp_pat
     assert weights_of(folder) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_two_workers_share_the_batches_and_agree_on_weights(features: Path, tmp_path: Path) -> None:
     path = write_config(tmp_path / "two", features, workers=2, epochs=2)
