@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from ray_cluster import RunningCluster, ray_cluster
 
+pytestmark = pytest.mark.slow
+
 NUM_UNITS = 24
 
 DRIVER = """
@@ -16,8 +18,6 @@ import os, sys, time
 from pathlib import Path
 import ray
 from csl_dist.remote.pool import run_on_actors
-
-pytestmark = pytest.mark.slow
 
 class Noter:
     def work(self, unit):
