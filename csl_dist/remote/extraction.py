@@ -29,6 +29,8 @@ DECODE_SHARE = 0.1
 """CPU share of a decoder beside encoders on CPUs, where decoding is the lighter part."""
 CHUNKS_AHEAD = 8
 """Chunks that may wait for each encoder, or be in its hands."""
+LEAST_AHEAD_BYTES = 768 * 2**20
+"""Ray Data reckons with blocks of 128 MiB, and with less than some of them runs one at a time."""
 RETRY_WAITS_SECONDS = (0.5, 2.0)
 """A file server may fail for a moment; a broken file fails every time."""
 
@@ -119,18 +121,15 @@ def _written(
     num_encoders = min(resources.num_gpus or resources.num_cpus, len(rows))
     # Decoders would run far ahead of the encoders, and fill the object store with a long video.
     chunk_bytes = 3 * config.chunk_frames * config.size**2
-    context.execution_options.resource_limits = ExecutionResources(
-        object_store_memory=CHUNKS_AHEAD * num_encoders * chunk_bytes
-    )
+    ahead_bytes = max(LEAST_AHEAD_BYTES, CHUNKS_AHEAD * num_encoders * chunk_bytes)
+    context.execution_options.resource_limits = ExecutionResources(object_store_memory=ahead_bytes)
     # Each row is one chunk; blocks of one row let decoding and encoding overlap.
     chunks = ray.data.from_items(rows, override_num_blocks=len(rows))
     shared = ray.put((sources, store, config))
-    # Beside encoders on CPUs, few decoders keep up; every further one only delays the start.
     decoded = chunks.map(
         _decode,
         fn_args=[shared],
         num_cpus=1 if resources.num_gpus else DECODE_SHARE,
-        concurrency=None if resources.num_gpus else max(1, resources.num_cpus // 2),
     )
     written = decoded.map_batches(
         _EncodeChunks,
