@@ -7,6 +7,7 @@ from has changed. Metrics, which need known errors, are in `measurements.py`.
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,14 @@ import pandas as pd
 from csl_dist.calibrate import Calibration, PlantedVideo, calibration, judge_from, planted_videos
 from csl_dist.config import ENSEMBLE
 from csl_dist.ensemble import ensemble_scores
-from csl_dist.flag import KindJudge, describe, ranked, suspicious_spans, thresholds
+from csl_dist.flag import (
+    APPEARANCE,
+    KindJudge,
+    described,
+    ranked,
+    suspicious_spans,
+    thresholds,
+)
 from csl_dist.layout import RunLayout
 from csl_dist.ledger import Ledger, Unit
 from csl_dist.records import Annotation, Flag, FloatArray, Span, Split, fingerprint
@@ -27,10 +35,6 @@ from csl_dist.reduce import (
 from csl_dist.run import Run, class_weights_of
 from csl_dist.score_names import base_and_smoothing
 from csl_dist.verdict import put_flags, read_flags
-
-APPEARANCE = "margin"
-"""The score of the framewise scorer that tells kinds of errors apart."""
-
 
 ScorerScores = dict[str, dict[str, FloatArray]]
 """One score (T,) by scorer, then video."""
@@ -123,19 +127,17 @@ def make_flags(run: Run, judge: KindJudge | None) -> list[Flag]:
         if not spans:
             continue
         trajectory = store.trajectory(video)
-        appearance_T = run.scores.read(video, framewise, APPEARANCE) if framewise else None
-        flags += [
-            describe(
-                span,
-                annotation,
-                score_T=score_T,
-                appearance_T=appearance_T,
-                judge=judge,
-                probability_C=late_probabilities(trajectory, span, run.config.reduce.checkpoints),
-                classes=run.dataset.classes,
-            )
-            for span in spans
-        ]
+        flags += described(
+            spans,
+            annotation,
+            score_T=score_T,
+            appearance_T=run.scores.read(video, framewise, APPEARANCE) if framewise else None,
+            judge=judge,
+            probability_of=partial(
+                late_probabilities, trajectory, strategy=run.config.reduce.checkpoints
+            ),
+            classes=run.dataset.classes,
+        )
     return flags
 
 

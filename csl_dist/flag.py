@@ -1,6 +1,6 @@
 """From per-frame scores to spans for review: threshold, merge, name the kind, suggest a label."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -23,6 +23,9 @@ from csl_dist.records import (
     runs_of,
     spans_where,
 )
+
+APPEARANCE = "margin"
+"""The score of the framewise scorer that tells kinds of errors apart."""
 
 
 def thresholds(
@@ -104,6 +107,31 @@ def close_gaps(mask_T: BoolArray, longest: int) -> BoolArray:
         if inside and len(span) <= longest:
             filled_T[span.start : span.stop] = True
     return filled_T
+
+
+def described(
+    spans: Iterable[Span],
+    annotation: Annotation,
+    *,
+    score_T: FloatArray,
+    appearance_T: FloatArray | None,
+    judge: KindJudge | None,
+    probability_of: Callable[[Span], FloatArray],
+    classes: tuple[str, ...],
+) -> list[Flag]:
+    """The flags of a video's spans; `probability_of` a span is that of each class (C,)."""
+    return [
+        describe(
+            span,
+            annotation,
+            score_T=score_T,
+            appearance_T=appearance_T,
+            judge=judge,
+            probability_C=probability_of(span),
+            classes=classes,
+        )
+        for span in spans
+    ]
 
 
 def describe(

@@ -7,6 +7,7 @@ and scales are those of the first audit, so that what is left compares with what
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ import pandas as pd
 from csl_dist.calibrate import Calibration
 from csl_dist.datasets.corrected import corrected_labels
 from csl_dist.errors import DataError
-from csl_dist.flag import KindJudge, describe, ranked, suspicious_spans
+from csl_dist.flag import APPEARANCE, KindJudge, described, ranked, suspicious_spans
 from csl_dist.layout import RunLayout
 from csl_dist.query import Audit, open_audit
 from csl_dist.records import (
@@ -33,9 +34,6 @@ from csl_dist.records import (
 from csl_dist.reduce import late_probabilities, trajectory_scores
 from csl_dist.scores import ScoreStore
 from csl_dist.verdict import put_corrections, put_flags, put_verdict
-
-APPEARANCE = "margin"
-"""The score of the framewise scorer that tells kinds of errors apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,18 +140,17 @@ def _flags_of(audit: Audit, annotation: Annotation, judge: KindJudge | None) -> 
     framewise = verdict.framewise
     appearance_T = audit.score(video, APPEARANCE, scorer=framewise) if framewise else None
     trajectory = audit.log_probabilities(video, scorer=verdict.temporal)
-    return [
-        describe(
-            span,
-            annotation,
-            score_T=score_T,
-            appearance_T=appearance_T,
-            judge=judge,
-            probability_C=late_probabilities(trajectory, span, audit.config.reduce.checkpoints),
-            classes=audit.classes,
-        )
-        for span in spans
-    ]
+    return described(
+        spans,
+        annotation,
+        score_T=score_T,
+        appearance_T=appearance_T,
+        judge=judge,
+        probability_of=partial(
+            late_probabilities, trajectory, strategy=audit.config.reduce.checkpoints
+        ),
+        classes=audit.classes,
+    )
 
 
 def _judge(layout: RunLayout) -> KindJudge | None:
