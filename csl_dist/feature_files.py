@@ -5,6 +5,7 @@ lead one to expect; a file that fits neither is refused.
 """
 
 import math
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,10 @@ SUFFIXES = (".npy", ".h5", ".hdf5", ".zarr", ".txt")
 PICKLE_SUFFIXES = (".pkl", ".pickle", ".pt", ".pth")
 TRIM_SHARE = 0.05
 """With `length_mismatch: trim`, frames and labels may differ by this share."""
+
+NUMPY_HEADER_LOCK = threading.Lock()
+"""NumPy parses a file's header as Python source, and Python 3.11 miscounts its parser's depth when
+two threads parse at once: a SystemError now and then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +135,9 @@ def open_features(path: str) -> Iterator[Any]:
         raise DataError(f"the feature file {file} does not exist")
     try:
         if suffix == ".npy":
-            yield np.load(file, mmap_mode="r", allow_pickle=False)
+            with NUMPY_HEADER_LOCK:
+                array = np.load(file, mmap_mode="r", allow_pickle=False)
+            yield array
         elif suffix == ".txt":
             yield np.loadtxt(file, dtype=np.float32, ndmin=2)
         elif suffix == ".zarr":

@@ -1,3 +1,7 @@
+import gc
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import h5py
@@ -6,7 +10,7 @@ import pytest
 
 from csl_dist.arrays import create_array
 from csl_dist.errors import DataError
-from csl_dist.feature_files import inspect, inspect_all, slackened
+from csl_dist.feature_files import inspect, inspect_all, open_features, slackened
 from csl_dist.features import FeatureReader, ReadyEntry, ReadyFeatures
 from csl_dist.records import Span, Window
 from csl_dist.run import feature_file_facts
@@ -146,3 +150,29 @@ def test_empty_file_is_refused_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "f.npy").write_bytes(b"")
     with pytest.raises(DataError, match="can't be read as features"):
         inspect(str(tmp_path / "f.npy"), (1, 1))
+
+
+@pytest.fixture
+def threads_switched_while_parsing() -> Iterator[None]:
+    """Python code runs in the midst of C code, as a garbage collection may at any time."""
+    callback = lambda *_: sum(range(50))  # noqa: E731
+    thresholds, interval = gc.get_threshold(), sys.getswitchinterval()
+    gc.callbacks.append(callback)
+    gc.set_threshold(5)
+    sys.setswitchinterval(1e-6)
+    yield
+    gc.callbacks.remove(callback)
+    gc.set_threshold(*thresholds)
+    sys.setswitchinterval(interval)
+
+
+@pytest.mark.usefixtures("threads_switched_while_parsing")
+def test_npy_files_are_opened_by_many_threads_at_once(tmp_path: Path) -> None:
+    path = write(tmp_path, "npy", VALUES)
+
+    def shape(_: int) -> tuple[int, ...]:
+        with open_features(path) as array:
+            return tuple(array.shape)
+
+    with ThreadPoolExecutor(8) as threads:
+        assert set(threads.map(shape, range(2000))) == {VALUES.shape}
