@@ -8,7 +8,7 @@ import time
 
 import ray
 
-from csl_dist.remote.pool import run_on_actors
+from csl_dist.remote.pool import ActorPool
 from csl_dist.remote.session import connect, disconnect
 
 
@@ -26,15 +26,14 @@ def main() -> None:
     arguments = parser.parse_args()
     connect()
     actor = ray.remote(num_cpus=1)(Idler)
-    done = run_on_actors(
-        range(arguments.units), make_actor=actor.remote, num_actors=arguments.actors, max_retries=3
-    )
-    next(done)  # the actors are up
-    begun = time.perf_counter()
-    count = sum(1 for _ in done)
-    seconds = time.perf_counter() - begun
+    with ActorPool(actor.remote, num_actors=arguments.actors, max_retries=3) as pool:
+        pool.start(arguments.actors)
+        pool.wait_until_started()
+        begun = time.perf_counter()
+        count = sum(1 for _ in pool.run(range(arguments.units)))
+        seconds = time.perf_counter() - begun
     disconnect()
-    print(f"{count + 1} units, {arguments.actors} actors: {1000 * seconds / count:.2f} ms a unit")
+    print(f"{count} units, {arguments.actors} actors: {1000 * seconds / count:.2f} ms a unit")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ Zarr has no locks. Two writers in one chunk lose data, so whoever calls `create_
 chunks such that each is written by one unit of work alone.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numcodecs
@@ -84,6 +85,13 @@ class Array:
         """What lies at these places of the first axis."""
         return self._storage.attempt(
             "read", self._key, lambda: np.asarray(self._array.oindex[places])
+        )
+
+    def block(self, rows: Sequence[int], start: int, stop: int) -> npt.NDArray[Any]:
+        """Some places of the first axis, and of those a range of the second."""
+        where = (np.array(rows), slice(start, stop))
+        return self._storage.attempt(
+            "read", self._key, lambda: np.asarray(self._array.oindex[where])
         )
 
     def __setitem__(self, selection: Any, values: npt.NDArray[Any]) -> None:

@@ -56,10 +56,7 @@ def padded_batch(
     """Features (B, T, D), padding (B, T) that is True after a window's end, and places."""
     lengths_B = torch.tensor([len(window.span) for window in windows])
     longest = int(lengths_B.max())
-    arrays = [read_features(window) for window in windows]
-    x_BTD = torch.zeros(len(windows), longest, arrays[0].shape[1])
-    for row, array in zip(x_BTD, arrays, strict=True):
-        row[: len(array)] = torch.from_numpy(array)
+    x_BTD = _padded([torch.from_numpy(read_features(window)) for window in windows], longest)
     index_T = torch.arange(longest)
     starts_B = torch.tensor([window.span.start for window in windows])
     place = Place(
@@ -68,6 +65,16 @@ def padded_batch(
     )
     batch = x_BTD, index_T >= lengths_B[:, None], place
     return batch if device.type == "cpu" else _moved(*batch, device)
+
+
+def _padded(features: list[Tensor], longest: int) -> Tensor:
+    """Features (B, T, D) with zeros after each one's end; a single one is not copied."""
+    if len(features) == 1:
+        return features[0][None]
+    x_BTD = torch.zeros(len(features), longest, features[0].shape[1])
+    for row_TD, own_TD in zip(x_BTD, features, strict=True):
+        row_TD[: len(own_TD)] = own_TD
+    return x_BTD
 
 
 def _moved(

@@ -2,12 +2,14 @@
 
 A checkpoint is a folder `epoch-0001` with `model.safetensors` and `meta.json`; `meta.json` is
 written last, and a folder without it does not count. Loading never unpickles. Only the newest
-checkpoint also holds the optimiser's state, from which training goes on.
+checkpoint also holds the optimiser's state, from which training goes on. Weights may go once they
+are scored; a checkpoint that could not be scored has a `bad.json` that says why.
 """
 
 import dataclasses
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +25,8 @@ from csl_dist.storage import Storage
 State = dict[str, Tensor]
 
 METRICS = "metrics.jsonl"
+WEIGHTS = "model.safetensors"
+BAD = "bad.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +54,11 @@ class CheckpointInfo:
     def name(self) -> str:
         return epoch_name(self.epoch)
 
+    @property
+    def place(self) -> str:
+        """Which one it is of all in a run."""
+        return f"{self.scorer}/fold-{self.fold}/{self.name}"
+
 
 class CheckpointStore:
     """The checkpoints of one scorer and fold."""
@@ -70,7 +79,8 @@ class CheckpointStore:
         """Publishes a checkpoint, then drops the optimiser state of the one before."""
         data = safetensors.torch.save(weights)
         info = dataclasses.replace(info, content_hash=hashlib.sha256(data).hexdigest())
-        self._storage.put(f"{info.name}/model.safetensors", data)
+        self._storage.put(f"{info.name}/{WEIGHTS}", data)
+        self._storage.delete(f"{info.name}/{BAD}")
         self._storage.put(f"{info.name}/resume.safetensors", safetensors.torch.save(resume_state))
         self._put_metrics(info)
         self._storage.put_json(f"{info.name}/meta.json", dataclasses.asdict(info))
@@ -101,15 +111,42 @@ class CheckpointStore:
 
     def published_epochs(self) -> list[int]:
         """Epochs that are published, in order; a single listing."""
-        names = (key for key in self._storage.list_keys() if key.endswith("/meta.json"))
+        return self._epochs_with("meta.json")
+
+    def loadable_epochs(self) -> list[int]:
+        """Epochs whose weights are there, in order; a single listing."""
+        return self._epochs_with(WEIGHTS)
+
+    def _epochs_with(self, file: str) -> list[int]:
+        names = (key for key in self._storage.list_keys() if key.endswith(f"/{file}"))
         return sorted(int(name.split("/")[0].removeprefix("epoch-")) for name in names)
+
+    def drop_weights(self, epochs: Iterable[int]) -> None:
+        """Deletes weights that nobody will need again; what the checkpoint says of itself stays."""
+        for epoch in epochs:
+            self._storage.delete(f"{epoch_name(epoch)}/{WEIGHTS}")
+
+    def mark_bad(self, info: CheckpointInfo, reason: str) -> None:
+        """Records that a checkpoint could not be scored, until it is saved again."""
+        self._storage.put_json(f"{info.name}/{BAD}", {"reason": reason})
+
+    def bad(self) -> dict[int, str]:
+        """Why checkpoints could not be scored, by epoch."""
+        epochs = self._epochs_with(BAD)
+        return {e: self._storage.read_json(f"{epoch_name(e)}/{BAD}")["reason"] for e in epochs}
 
     def load(self, info: CheckpointInfo) -> State:
         """The weights, checked against the hash in the checkpoint's own description."""
-        data = self._storage.read(f"{info.name}/model.safetensors")
+        key = f"{info.name}/{WEIGHTS}"
+        if not self._storage.exists(key):
+            raise NotReadyError(
+                f"{self._storage.url}/{key} is gone: checkpoints.keep deletes weights that are "
+                f"scored; to score more with them, delete {self._storage.url} and run `csl train`"
+            )
+        data = self._storage.read(key)
         if hashlib.sha256(data).hexdigest() != info.content_hash:
             raise CheckpointError(
-                f"{self._storage.url}/{info.name}/model.safetensors does not match its meta.json: "
+                f"{self._storage.url}/{key} does not match its meta.json: "
                 "truncated or changed; delete the folder and run `csl train`"
             )
         return safetensors.torch.load(data)

@@ -232,8 +232,24 @@ class ScoreConfig:
     """Most frames in one forward pass, padding included."""
     cpus_per_worker: Count = 1
     """CPU share, and threads, of a scoring actor where there is no GPU."""
+    compile: bool = False
+    """Let torch.compile optimise the models; costs a minute at the start of every worker."""
     max_retries: Annotated[int, Field(ge=0)] = 3
     """How often a unit is tried again after its actor was lost."""
+    on_bad_checkpoint: Literal["error", "skip"] = "error"
+    """What to do with a checkpoint that is damaged, does not fit, or gives NaN; `skip` leaves it
+    out of the trajectories and says so in audit.json."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointsConfig:
+    """Which weights stay in the run root."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = FORBID
+
+    keep: Literal["all", "last", "selected"] = "all"
+    """`last`: weights go once every held-out video is scored with them, but for the newest ones;
+    `selected`: those that `reduce.checkpoints` picks stay as well."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,6 +324,7 @@ class RunConfig:
     scorers: dict[str, ScorerConfig] = dataclasses.field(default_factory=paper_scorers)
     """The models to train, by name."""
     train: TrainConfig = TrainConfig()
+    checkpoints: CheckpointsConfig = CheckpointsConfig()
     score: ScoreConfig = ScoreConfig()
     reduce: ReduceConfig = ReduceConfig()
     flag: FlagConfig = FlagConfig()

@@ -22,6 +22,8 @@ class RunLayout:
     CORRECTIONS = "corrections.parquet"
     """In an audit under corrected labels: the spans whose label changed."""
     METRICS = "metrics.json"
+    PULSE = "pulse.json"
+    """While an audit is being scored: how it stands."""
     TRAINING = "training.json"
     """In a fold: which of its trainings was asked for last."""
     REPORT = "report.html"

@@ -8,6 +8,7 @@ from csl_dist.findings import read_all_scored, run_thresholds, scores_made
 from csl_dist.records import Split
 from csl_dist.run import Run
 from csl_dist.verdict import Verdict, put_verdict
+from csl_dist.worklist import skipped_checkpoints
 
 
 def publish_verdict(run: Run) -> None:
@@ -26,6 +27,7 @@ def publish_verdict(run: Run) -> None:
         thresholds=run_thresholds(run, scored[Split.AUDIT], scored[Split.VAL]),
         scales=scales,  # type: ignore[arg-type]
         made_from=scores_made(run),
+        skipped=skipped_checkpoints(run),
         known_errors=tuple(run.known_errors()) if run.has_known_errors() else (),
     )
     put_verdict(run.layout, verdict)

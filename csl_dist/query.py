@@ -14,6 +14,7 @@ import xarray as xr
 
 from csl_dist.ensemble import Scale, ensemble_score
 from csl_dist.errors import DataError, NotReadyError
+from csl_dist.labelled import LabelledTrajectory
 from csl_dist.layout import RunLayout
 from csl_dist.records import (
     UNLABELLED,
@@ -24,10 +25,11 @@ from csl_dist.records import (
     Split,
     Video,
 )
-from csl_dist.reduce import chosen_rows, cumulative_loss, smoothed_as_named, weighted_losses
+from csl_dist.reduce import chosen_rows, cumulative_loss, smoothed_as_named
 from csl_dist.run_file import read_run_file, read_videos
 from csl_dist.score_names import base_and_smoothing
 from csl_dist.scores import ScoreStore
+from csl_dist.selection import Strategy
 from csl_dist.storage import Storage, key_part
 from csl_dist.trajectories import Trajectory, TrajectoryStore
 from csl_dist.verdict import Verdict, read_corrections, read_flags, read_verdict
@@ -231,11 +233,16 @@ class Audit:
         """
         if labels is None and every is None and weighted in (None, self.config.reduce.weighted):
             return self.score(video, "csl", scorer=scorer)
-        losses_ET = self.trajectory(video, labels=labels, weighted=weighted, scorer=scorer)
         if every is not None:
+            losses_ET = self.trajectory(video, labels=labels, weighted=weighted, scorer=scorer)
             return cumulative_loss(every_nth(losses_ET, every))
-        epochs = self.log_probabilities(video, scorer=scorer).epochs
-        return cumulative_loss(losses_ET[chosen_rows(epochs, self.config.reduce.checkpoints)])
+        return self.under(
+            video,
+            checkpoints=self.config.reduce.checkpoints,
+            labels=labels,
+            weighted=weighted,
+            scorer=scorer,
+        ).csl()
 
     def trajectory(
         self,
@@ -247,16 +254,37 @@ class Audit:
         scorer: str | None = None,
     ) -> FloatArray:
         """Losses (E, frames) of a video's labels, or of other `labels` of all its frames."""
+        return self.under(
+            video, frames=frames, labels=labels, weighted=weighted, scorer=scorer
+        ).loss()
+
+    def under(
+        self,
+        video: str,
+        *,
+        frames: slice | int | None = None,
+        checkpoints: Strategy = "full",
+        labels: Labels | None = None,
+        weighted: bool | None = None,
+        scorer: str | None = None,
+    ) -> LabelledTrajectory:
+        """Loss, CSL, margin and prediction of frames at checkpoints, under their labels or others.
+
+        `checkpoints` is a strategy's name or a tuple of epochs; `labels` are those of all frames.
+        """
         scorer = self._scorer(scorer)
         trajectory = self.log_probabilities(video, scorer=scorer)
         span = _frame_range(frames, trajectory.shape[1], video)
         annotation, class_weights_C = self._annotated(video, scorer)
         labels_T = annotation.labels_T if labels is None else self._ids(labels, video, trajectory)
-        part_T = labels_T[span.start : span.stop]
-        logp_ET = trajectory.of_classes(np.maximum(part_T, 0), span.start)
         use_weights = self.config.reduce.weighted if weighted is None else weighted
-        weights_C = class_weights_C if use_weights else np.ones(len(self.classes))
-        return weighted_losses(logp_ET, part_T, weights_C)
+        return LabelledTrajectory(
+            trajectory=trajectory,
+            labels_T=labels_T[span.start : span.stop],
+            weights_C=class_weights_C if use_weights else np.ones(len(self.classes)),
+            start=span.start,
+            rows=chosen_rows(trajectory.epochs, checkpoints),
+        )
 
     def log_probabilities(self, video: str, *, scorer: str | None = None) -> Trajectory:
         """The stored trajectory of a video, which is read as asked for and knows no labels."""

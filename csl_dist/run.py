@@ -120,13 +120,19 @@ class Run:
         self, scorer: str, fold: int, strategy: Strategy = "full"
     ) -> list[CheckpointInfo]:
         """The checkpoints that an audit uses: those of the training that was asked for last."""
-        store = current_checkpoints(self.layout, scorer, fold)
-        is_trained = scorer == CNN or self.config.scorers[scorer].train
-        num_epochs = self.train_config(scorer).epochs if is_trained else None
-        infos = store.select(strategy, num_epochs)
+        store = self.checkpoint_store(scorer, fold)
+        infos = store.select(strategy, self.num_epochs(scorer))
         encoder = self.features_of(scorer, fold).encoder
         require_fit(infos, scorer, encoder=encoder, classes=self.dataset.classes)
         return infos
+
+    def checkpoint_store(self, scorer: str, fold: int) -> CheckpointStore:
+        return current_checkpoints(self.layout, scorer, fold)
+
+    def num_epochs(self, scorer: str) -> int | None:
+        """Epochs that a scorer is to be trained for; None where its checkpoints are imported."""
+        is_trained = scorer == CNN or self.config.scorers[scorer].train
+        return self.train_config(scorer).epochs if is_trained else None
 
     def trajectories(self, scorer: str) -> TrajectoryStore:
         return TrajectoryStore(self.layout.scorer(scorer))

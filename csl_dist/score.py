@@ -6,14 +6,14 @@ any cluster produces the same bytes.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from csl_dist.batches import ReadFeatures, padded_batch, plan_batches, windows_of
-from csl_dist.checkpoints import CheckpointInfo
+from csl_dist.checkpoints import CheckpointInfo, State
 from csl_dist.errors import CheckpointError, CslError, LeakageError
 from csl_dist.ledger import Unit
 from csl_dist.models import ModelSpec, Scorer
@@ -22,6 +22,8 @@ from csl_dist.trajectories import Group
 
 LENGTH_RATIO = 1.2
 """Lengths of videos in one group differ by at most about this factor, which bounds padding."""
+CPU_BATCH_FRAMES = 512
+"""On CPUs, what a layer puts out for larger batches leaves the caches before the next one reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +42,38 @@ class ScoreUnit:
             name,
             fingerprint(self.checkpoint.content_hash, self.group.fingerprint, self.dtype),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreSlice:
+    """One checkpoint and the units that need it, so that it is loaded once."""
+
+    scorer: str
+    units: tuple[ScoreUnit, ...]
+    batch_frames: int
+    """Most frames in one forward pass."""
+
+    @property
+    def checkpoint(self) -> CheckpointInfo:
+        return self.units[0].checkpoint
+
+    @property
+    def num_frames(self) -> int:
+        return sum(unit.group.num_frames for unit in self.units)
+
+
+def split_slices(slices: Sequence[ScoreSlice], at_least: int) -> list[ScoreSlice]:
+    """Halves the largest slices until there are enough for all workers, or nothing to halve."""
+    parts = list(slices)
+    while len(parts) < at_least:
+        divisible = [part for part in parts if len(part.units) > 1]
+        if not divisible:
+            break
+        largest = max(divisible, key=lambda part: part.num_frames)
+        parts.remove(largest)
+        # Every other unit: groups are ordered by length, and halves shall be alike.
+        parts += [replace(largest, units=largest.units[i::2]) for i in (0, 1)]
+    return parts
 
 
 def plan_groups(
@@ -127,11 +161,14 @@ def group_log_probabilities(
 
 def within_memory(
     compute: Callable[[int], npt.NDArray[np.float32]], batch_frames: int
-) -> npt.NDArray[np.float32]:
-    """The result of `compute(batch_frames)`, with half as many while memory does not suffice."""
+) -> tuple[npt.NDArray[np.float32], int]:
+    """The result of `compute(batch_frames)`, with half as many while memory does not suffice.
+
+    Also tells how many frames it was in the end.
+    """
     while True:
         try:
-            return compute(batch_frames)
+            return compute(batch_frames), batch_frames
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
@@ -149,10 +186,21 @@ def is_out_of_memory(error: Exception) -> bool:
     return isinstance(error, kinds) or "can't allocate memory" in str(error)
 
 
+def load_weights(scorer: Scorer, weights: State, checkpoint: CheckpointInfo) -> None:
+    """Fills a model with a checkpoint's weights, which must be the model's."""
+    try:
+        scorer.load_state_dict(weights)
+    except RuntimeError as error:
+        reason = str(error).strip().splitlines()[-1].strip()
+        raise CheckpointError(
+            f"checkpoint {checkpoint.place} does not fit its model: {reason}"
+        ) from error
+
+
 def require_finite(logp_NC: npt.NDArray[np.float32], checkpoint: CheckpointInfo) -> None:
     """Stops at a checkpoint whose output is not a number."""
     if not np.isfinite(logp_NC).all():
         raise CheckpointError(
-            f"checkpoint {checkpoint.scorer}/fold-{checkpoint.fold}/{checkpoint.name} gives NaN "
-            "or infinite log-probabilities; its training diverged: lower train.learning_rate"
+            f"checkpoint {checkpoint.place} gives NaN or infinite log-probabilities; its training "
+            "diverged: lower train.learning_rate"
         )

@@ -7,9 +7,11 @@ record with a version number names the array that counts, the highest version; p
 what publishes the array, and only then do the one before and the rows go.
 """
 
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,13 +20,20 @@ import numpy.typing as npt
 from csl_dist.arrays import Array, ChunkReader, create_array, open_array, require_numbers
 from csl_dist.errors import NotReadyError
 from csl_dist.ledger import Ledger, Unit
-from csl_dist.records import FloatArray, IntArray, fingerprint
+from csl_dist.records import (
+    FloatArray,
+    IntArray,
+    Span,
+    array_fingerprint,
+    consecutive_spans,
+    fingerprint,
+)
 from csl_dist.storage import Storage, key_part
 
 ROW_CHUNK_FRAMES = 4096
 QUERY_CHUNK_FRAMES = 128
-COMPACT_BLOCK_FRAMES = 8192
-"""Frames that compaction holds at once, of every checkpoint: a multiple of the query chunk."""
+COMPACT_BLOCK_FRAMES = 4096
+"""Frames that compaction reads at once, of every checkpoint: a multiple of the query chunk."""
 READ_THREADS = 8
 """Chunks that one read fetches and decodes at once."""
 
@@ -58,6 +67,8 @@ class Published:
     fold: int
     rows: dict[str, str]
     """Fingerprint of the unit behind each row, by epoch, ascending."""
+    blocks: Sequence[str] = ()
+    """Fingerprint of what was written, by block of COMPACT_BLOCK_FRAMES frames."""
 
     @property
     def epochs(self) -> list[int]:
@@ -145,12 +156,22 @@ class TrajectoryStore:
         wanted = fingerprint(_rows_of(units))
         return all(known.get(key_part(video)) == wanted for video in group.videos)
 
-    def scored(self, group: Group) -> set[str]:
-        """Fingerprints of the group's units whose rows exist, written or published."""
-        written = {unit.fingerprint for unit in self._rows.done(group.key)}
-        found = [self._newest(video) for video in group.videos]
-        published = [set(p.rows.values()) if p else set() for _, p in found]
-        return written | set.intersection(*published)
+    def scored(self, groups: Sequence[Group], known: Collection[str]) -> dict[Group, set[str]]:
+        """Fingerprints of each group's units whose rows exist, written or published.
+
+        `known` are the videos of `published_fingerprints`; no other video is looked for.
+        """
+        written: dict[str, set[str]] = defaultdict(set)
+        for unit in self._rows.done():
+            written[unit.name.rsplit("/", 1)[0]].add(unit.fingerprint)
+        return {group: written[group.key] | self._published_rows(group, known) for group in groups}
+
+    def _published_rows(self, group: Group, known: Collection[str]) -> set[str]:
+        """Fingerprints of the units that all videos of a group are published with."""
+        if not all(key_part(video) in known for video in group.videos):
+            return set()
+        found = [self._newest(video)[1] for video in group.videos]
+        return set.intersection(*(set(published.rows.values()) for published in found if published))
 
     def create_rows(
         self, group: Group, units: dict[int, Unit], *, num_classes: int, dtype: str
@@ -181,15 +202,24 @@ class TrajectoryStore:
         array[epoch - 1] = logp_NC.astype(array.dtype)
         self._rows.write(unit, epoch=epoch, videos=list(group.videos))
 
-    def compact(self, group: Group, units: dict[int, Unit]) -> None:
-        """Publishes the group's videos from their rows and earlier arrays; drops the rows."""
+    def publish(self, group: Group, units: dict[int, Unit], videos: slice = slice(None)) -> None:
+        """Publishes some of a group's videos from their rows and earlier arrays."""
         rows = _rows_of(units)
-        start = 0
-        for video, length in zip(group.videos, group.lengths, strict=True):
-            self._publish(group, video, start, length, rows)
-            start += length
+        starts = np.cumsum([0, *group.lengths[:-1]]).tolist()
+        fresh = _RowBlocks(self._storage, _rows_key(group))
+        places = zip(group.videos[videos], starts[videos], group.lengths[videos], strict=True)
+        for video, start, length in places:
+            self._publish(group, video, Span(start, start + length), rows, fresh)
+
+    def drop_rows(self, group: Group) -> None:
+        """Deletes the rows of a group whose videos are all published."""
         self._rows.forget(self._rows.done(group.key))
         self._storage.delete_folder(_rows_key(group))
+
+    def compact(self, group: Group, units: dict[int, Unit]) -> None:
+        """Publishes all of a group, and deletes its rows."""
+        self.publish(group, units)
+        self.drop_rows(group)
 
     def trajectory(self, video: str) -> Trajectory:
         """The published trajectory of a video."""
@@ -200,6 +230,23 @@ class TrajectoryStore:
             )
         return Trajectory(ChunkReader(self._storage, published.array), published)
 
+    def damage(self, video: str) -> str | None:
+        """What is wrong with a published trajectory, if it is not as it was written."""
+        _, published = self._newest(video)
+        if published is None:
+            return "it is not published"
+        array = open_array(self._storage, published.array)
+        spans = consecutive_spans(array.shape[1], COMPACT_BLOCK_FRAMES)
+        for span, written in zip(spans, published.blocks, strict=True):
+            if array_fingerprint(array[:, span.start : span.stop]) != written:
+                return f"frames {span.start} to {span.stop} are not as they were written"
+        return None
+
+    def remove(self, video: str) -> None:
+        """Deletes a published trajectory, which is then to be scored again."""
+        self._published.forget(self._published.done(key_part(video)))
+        self._storage.delete_folder(f"trajectories.zarr/{key_part(video)}")
+
     def _newest(self, video: str) -> tuple[int, Published | None]:
         """What counts of a video: the record with the highest version, and that version."""
         units = self._published.done(key_part(video))
@@ -209,57 +256,108 @@ class TrajectoryStore:
         return int(newest.name.split("/")[1]), Published(**self._published.read(newest))
 
     def _publish(
-        self, group: Group, video: str, start: int, length: int, rows: dict[str, str]
+        self, group: Group, video: str, place: Span, rows: dict[str, str], fresh: "_RowBlocks"
     ) -> None:
         version, earlier = self._newest(video)
         if earlier is not None and earlier.rows == rows:
             return
-        sources = [
-            self._row_source(group, start, earlier, epoch, unit) for epoch, unit in rows.items()
-        ]
-        template = sources[0].array
+        source = _VideoRows(self._storage, rows, earlier, fresh, place)
+        num_classes, dtype = source.num_classes_and_dtype()
         key = f"trajectories.zarr/{key_part(video)}/{version + 1:06d}"
         array = create_array(
             self._storage,
             key,
-            shape=(len(rows), length, template.shape[2]),
-            chunks=(len(rows), min(length, QUERY_CHUNK_FRAMES), template.shape[2]),
-            dtype=str(template.dtype),
+            shape=(len(rows), len(place), num_classes),
+            chunks=(len(rows), min(len(place), QUERY_CHUNK_FRAMES), num_classes),
+            dtype=dtype,
             # Float16 log-probabilities hardly shrink, and decoding one chunk takes longer than
             # all else in a query.
             compressed=False,
         )
-        for a in range(0, length, COMPACT_BLOCK_FRAMES):
-            b = min(length, a + COMPACT_BLOCK_FRAMES)
-            array[:, a:b] = np.stack([source.read(a, b) for source in sources])
-        published = Published(array=key, fold=group.fold, rows=rows)
+        blocks = []
+        for span in consecutive_spans(len(place), COMPACT_BLOCK_FRAMES):
+            block_ETC = source.read(span)
+            require_numbers(block_ETC, f"{self._storage.url}/{_rows_key(group)}")
+            array[:, span.start : span.stop] = block_ETC
+            blocks.append(array_fingerprint(block_ETC))
+        published = Published(array=key, fold=group.fold, rows=rows, blocks=blocks)
         unit = Unit(f"{key_part(video)}/{version + 1:06d}", fingerprint(rows))
         self._published.write(unit, **asdict(published))
         if earlier is not None:
             self._published.forget(self._published.done(key_part(video)) - {unit})
             self._storage.delete_folder(earlier.array)
 
-    def _row_source(
-        self, group: Group, start: int, earlier: Published | None, epoch: str, unit: str
-    ) -> "_RowSource":
-        if earlier is not None and earlier.rows.get(epoch) == unit:
-            array = open_array(self._storage, earlier.array)
-            return _RowSource(array=array, row=list(earlier.rows).index(epoch), start=0)
-        array = open_array(self._storage, _rows_key(group))
-        return _RowSource(array=array, row=int(epoch) - 1, start=start)
+
+class _VideoRows:
+    """The rows of one video: some from what was just scored, some from an earlier array."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        rows: dict[str, str],
+        earlier: Published | None,
+        fresh: "_RowBlocks",
+        place: Span,
+    ):
+        known = earlier.rows if earlier is not None else {}
+        is_old_E = np.array([known.get(epoch) == unit for epoch, unit in rows.items()])
+        self._is_old_E = is_old_E
+        self._old_rows = [
+            list(known).index(e) for e, old in zip(rows, is_old_E, strict=True) if old
+        ]
+        self._fresh_rows = tuple(
+            int(epoch) - 1 for epoch, old in zip(rows, is_old_E, strict=True) if not old
+        )
+        self._old = open_array(storage, earlier.array) if earlier and self._old_rows else None
+        self._fresh = fresh
+        self._place = place
+
+    def num_classes_and_dtype(self) -> tuple[int, str]:
+        array = self._old if self._old is not None else self._fresh.array
+        return array.shape[2], str(array.dtype)
+
+    def read(self, span: Span) -> npt.NDArray[Any]:
+        """Log-probabilities (E, T, C) of a span of the video."""
+        num_classes, dtype = self.num_classes_and_dtype()
+        block_ETC = np.empty((len(self._is_old_E), len(span), num_classes), dtype)
+        if self._old is not None:
+            old_ETC = self._old[:, span.start : span.stop]
+            block_ETC[self._is_old_E] = old_ETC[self._old_rows]
+        if self._fresh_rows:
+            start = self._place.start + span.start
+            inside = Span(start, start + len(span))
+            block_ETC[~self._is_old_E] = self._fresh.read(self._fresh_rows, inside)
+        return block_ETC
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _RowSource:
-    """Where one checkpoint's row of one video is read from: fresh rows, or an earlier array."""
+class _RowBlocks:
+    """Reads a group's rows in blocks that hold many short videos, or a part of a long one.
 
-    array: Array
-    row: int
-    start: int
-    """Where the video begins in the array."""
+    Videos follow each other in the rows, so that it is enough to keep two blocks.
+    """
 
-    def read(self, a: int, b: int) -> Any:
-        return self.array[self.row, self.start + a : self.start + b]
+    def __init__(self, storage: Storage, key: str):
+        self._storage = storage
+        self._key = key
+        self._block = lru_cache(maxsize=2)(self._read_block)
+
+    @cached_property
+    def array(self) -> Array:
+        return open_array(self._storage, self._key)
+
+    def read(self, rows: tuple[int, ...], span: Span) -> npt.NDArray[Any]:
+        """Some rows (E, T, C) of a span of the group's frames."""
+        width = COMPACT_BLOCK_FRAMES
+        parts = []
+        for number in range(span.start // width, -(-span.stop // width)):
+            first = number * width
+            inside = slice(max(0, span.start - first), span.stop - first)
+            parts.append(self._block(rows, number)[:, inside])
+        return np.concatenate(parts, axis=1)
+
+    def _read_block(self, rows: tuple[int, ...], number: int) -> npt.NDArray[Any]:
+        first = number * COMPACT_BLOCK_FRAMES
+        return self.array.block(rows, first, min(self.array.shape[1], first + COMPACT_BLOCK_FRAMES))
 
 
 def _rows_of(units: dict[int, Unit]) -> dict[str, str]:

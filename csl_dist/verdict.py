@@ -6,7 +6,7 @@ a reader has neither.
 
 import io
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import pandas as pd
@@ -37,6 +37,8 @@ class Verdict:
     known_errors: tuple[PlantedError, ...] = ()
     labels: str | None = None
     """Where corrected labels came from; None for the dataset's own."""
+    skipped: dict[str, str] = field(default_factory=dict)
+    """Why checkpoints are not part of the trajectories, by scorer, fold and epoch."""
     changed: tuple[str, ...] = ()
     """Videos whose labels were corrected, and whose scores this audit therefore holds itself."""
 

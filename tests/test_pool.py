@@ -9,7 +9,7 @@ import pytest
 import ray
 
 from csl_dist.errors import CslError, DataError
-from csl_dist.remote.pool import run_on_actors
+from csl_dist.remote.pool import ActorPool
 
 # Ray's workers can't import a test's module.
 ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -36,14 +36,8 @@ class Worker:
 
 def results(tasks: list[str], num_actors: int = 2, **arguments: Any) -> list[str]:
     actor = ray.remote(num_cpus=0.5)(Worker)
-    return sorted(
-        run_on_actors(
-            tasks,
-            make_actor=lambda: actor.remote(**arguments),
-            num_actors=num_actors,
-            max_retries=2,
-        )
-    )
+    with ActorPool(lambda: actor.remote(**arguments), num_actors=num_actors, max_retries=2) as pool:
+        return sorted(done.task for done in pool.run(tasks))
 
 
 def test_every_task_is_done_once(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def units(epochs: range, version: str = "x") -> dict[int, Unit]:
 
 def score(store: TrajectoryStore, wanted: dict[int, Unit], seed: int = 0) -> list[int]:
     """Does what the audit does: writes the rows that are missing; returns their epochs."""
-    scored = store.scored(GROUP)
+    scored = store.scored([GROUP], store.published_fingerprints())[GROUP]
     missing = [epoch for epoch, unit in wanted.items() if unit.fingerprint not in scored]
     store.create_rows(GROUP, wanted, num_classes=NUM_CLASSES, dtype="float32")
     for epoch in missing:

@@ -5,12 +5,12 @@ import tempfile
 import time
 from pathlib import Path
 
-import numpy as np
 import torch
 from rich.console import Console
 from torch.nn.functional import cross_entropy
 
 from csl_dist.batches import padded_batch
+from csl_dist.bench.made import NUM_CLASSES, write_features
 from csl_dist.config import RunConfig, parse_config
 from csl_dist.features import FeatureReader
 from csl_dist.models import build_scorer
@@ -20,7 +20,7 @@ from csl_dist.remote.training import Training, fit_trainings, training_of
 from csl_dist.run import open_run
 from csl_dist.train import class_counts, class_weights, epoch_batches
 
-NUM_VIDEOS, NUM_FRAMES, WIDTH, NUM_CLASSES = 16, 256, 512, 7
+NUM_VIDEOS, NUM_FRAMES = 15, 256
 EPOCHS = 4
 BATCH_FRAMES = 1024
 
@@ -32,7 +32,7 @@ def bench_train(repeats: int) -> dict[str, float]:
     """
     ratios, rates = [], []
     with tempfile.TemporaryDirectory() as folder:
-        write_features(Path(folder))
+        write_features(Path(folder), num_videos=NUM_VIDEOS, num_frames=NUM_FRAMES, split="train")
         connect()
         for repeat in range(repeats):
             run = open_run(run_config(Path(folder), repeat))
@@ -47,18 +47,6 @@ def bench_train(repeats: int) -> dict[str, float]:
         "vs_loop": round(statistics.median(ratios), 3),
         "frames_per_second": round(statistics.median(rates), 1),
     }
-
-
-def write_features(folder: Path) -> None:
-    """Random features and labels; what they are does not matter to speed."""
-    rng = np.random.default_rng(0)
-    lines = ["id,source,labels,split,fps"]
-    for n in range(NUM_VIDEOS):
-        np.save(folder / f"{n}.npy", rng.normal(size=(NUM_FRAMES, WIDTH)).astype(np.float32))
-        steps = "\n".join(f"step {label}" for label in rng.integers(NUM_CLASSES, size=NUM_FRAMES))
-        (folder / f"{n}.txt").write_text(steps + "\n")
-        lines.append(f"{n},{n}.npy,{n}.txt,train,5")
-    (folder / "manifest.csv").write_text("\n".join(lines) + "\n")
 
 
 def run_config(folder: Path, repeat: int) -> RunConfig:

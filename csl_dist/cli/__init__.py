@@ -12,6 +12,7 @@ from csl_dist.cli import (
     reproduce,
     results,
     stages,
+    trajectories,
 )
 from csl_dist.cli.app import main
 
@@ -28,4 +29,5 @@ __all__ = [
     "reproduce",
     "results",
     "stages",
+    "trajectories",
 ]

@@ -1,11 +1,12 @@
 """Benchmarks: `csl bench extract` and its like."""
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from csl_dist.cli.app import app, console
+from csl_dist.errors import ConfigError
 
 bench = typer.Typer(no_args_is_help=True, help="Measure the product beside something simple.")
 app.add_typer(bench, name="bench", rich_help_panel="Stores and speed")
@@ -35,6 +36,23 @@ def train(repeats: Repeats = 3, as_json: AsJson = False) -> None:
 
 
 @bench.command()
+def score(
+    repeats: Repeats = 3,
+    cases: Annotated[
+        list[str], typer.Option("--case", help="Only these; may be given repeatedly.")
+    ] = [],  # noqa: B006
+    as_json: AsJson = False,
+) -> None:
+    """Scoring beside a plain loop and the bare matrix multiplication."""
+    from csl_dist.bench.score import CASES, bench_score
+
+    unknown = sorted(set(cases) - set(CASES))
+    if unknown:
+        raise ConfigError(f"--case: {unknown[0]!r} is not one of {', '.join(CASES)}")
+    _print(bench_score(repeats, cases or tuple(CASES)), as_json)
+
+
+@bench.command()
 def query(as_json: AsJson = False) -> None:
     """One frame's trajectory beside h5py, and one video's CSL under new labels."""
     from csl_dist.bench.query import bench_query
@@ -42,9 +60,13 @@ def query(as_json: AsJson = False) -> None:
     _print(bench_query(), as_json)
 
 
-def _print(figures: dict[str, float], as_json: bool) -> None:
+def _print(figures: dict[str, Any], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(figures))
         return
     for name, value in figures.items():
-        console.print(f"{name:<20}{value:>10}", highlight=False)
+        if isinstance(value, dict):
+            parts = (f"{key} {number:,}" for key, number in value.items())
+            console.print(f"{name:<20}{'  '.join(parts)}", highlight=False)
+        else:
+            console.print(f"{name:<20}{value:>10}", highlight=False)

@@ -28,7 +28,8 @@ def verify(root: Root) -> None:
     from csl_dist.remote.progress import progress_bar
     from csl_dist.trainings import stored_trainings
 
-    pairs = [(t.checkpoints, info) for t in stored_trainings(root) for info in t.infos]
+    trainings = list(stored_trainings(root))
+    pairs = [(t.checkpoints, info) for t in trainings for info in t.infos_with_weights()]
     num_damaged = 0
     with progress_bar(console, "verify: checkpoints", total=len(pairs)) as bar:
         for store, info in pairs:
@@ -40,7 +41,9 @@ def verify(root: Root) -> None:
             bar.advance()
     if num_damaged:
         raise CheckpointError(f"{num_damaged} of {len(pairs)} checkpoints of {root} are damaged")
-    say(f"all {len(pairs)} checkpoints are as they were written")
+    num_dropped = sum(len(t.infos) for t in trainings) - len(pairs)
+    gone = f"; the weights of {num_dropped} more are deleted, as they are scored"
+    say(f"all {len(pairs)} checkpoints are as they were written{gone * (num_dropped > 0)}")
 
 
 @checkpoints.command("import")

@@ -12,9 +12,15 @@ from csl_dist.cli.app import Revision, Root, app, console, say
 def status(root: Root) -> None:
     """Show how far a run is."""
     from csl_dist import tables
+    from csl_dist.layout import RunLayout
+    from csl_dist.pulse import read_pulse
     from csl_dist.status import run_status
+    from csl_dist.storage import Storage
 
     console.print(tables.status_table(run_status(root)))
+    pulse = read_pulse(RunLayout(Storage(root)))
+    if pulse is not None:
+        say(pulse.report())
 
 
 @app.command(rich_help_panel="Results")

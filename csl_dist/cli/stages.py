@@ -47,9 +47,24 @@ def train(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = Fals
 
 
 @app.command(rich_help_panel="Run")
-def audit(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = False) -> None:  # noqa: B006
+def audit(
+    config: ConfigPath,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Score checkpoints as a training publishes them.")
+    ] = False,
+    overrides: Overrides = [],  # noqa: B006
+    verbose: Verbose = False,
+) -> None:
     """Score the held-out videos with every checkpoint, and flag suspicious spans."""
-    _audit(open_stage(load_config(config, overrides), verbose))
+    from csl_dist.remote.following import score_and_follow
+    from csl_dist.remote.scoring import score
+
+    stage = open_stage(load_config(config, overrides), verbose)
+    if follow:
+        score_and_follow(stage)
+    else:
+        score(stage)
+    _find(stage)
 
 
 @app.command(rich_help_panel="Run")
@@ -81,13 +96,13 @@ def open_stage(config: RunConfig, verbose: bool) -> "Stage":
 
 def _run_all(config: RunConfig, verbose: bool) -> None:
     from csl_dist.query import open_audit
-    from csl_dist.remote.training import train as train_stage
+    from csl_dist.remote.following import train_and_score
     from csl_dist.report import write_report
 
     stage = open_stage(config, verbose)
     _extract(stage)
-    train_stage(stage)
-    _audit(stage)
+    train_and_score(stage)
+    _find(stage)
     if stage.run.has_known_errors():
         _evaluate(stage)
     say(f"report: {write_report(open_audit(config.root))}")
@@ -104,13 +119,11 @@ def _extract(stage: "Stage") -> None:
     adapt(stage)
 
 
-def _audit(stage: "Stage") -> None:
+def _find(stage: "Stage") -> None:
     from csl_dist.findings import write_calibration, write_flags, write_video_outliers
     from csl_dist.publish import publish_verdict
     from csl_dist.remote.reduction import reduce
-    from csl_dist.remote.scoring import score
 
-    score(stage)
     reduce(stage)
     stage.say(f"flags: {write_flags(stage.run)} spans to review")
     stage.say(f"calibration: {write_calibration(stage.run).sentence()}")

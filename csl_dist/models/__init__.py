@@ -65,7 +65,9 @@ class Scorer(nn.Module):
         While training, a model may put out (S, B, T, C): every stage's logits, all of them trained.
         """
         if self.is_normalised:
-            x_BTD = (x_BTD - self.feature_mean) / self.feature_std
+            scale_D = 1 / self.feature_std
+            # In one pass over the features, which are wider than most of what follows.
+            x_BTD = torch.addcmul(-self.feature_mean * scale_D, x_BTD, scale_D)
         known = (place,) if self.knows_place else ()
         logits_BTC: Tensor = self.model(x_BTD, padding_BT, *known)
         return logits_BTC

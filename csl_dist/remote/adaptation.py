@@ -16,7 +16,7 @@ from csl_dist.features import FeatureSource, FeatureStore
 from csl_dist.layout import RunLayout
 from csl_dist.models import Cnn, build_scorer
 from csl_dist.records import Span, consecutive_spans
-from csl_dist.remote.pool import run_on_actors
+from csl_dist.remote.pool import ActorPool
 from csl_dist.remote.progress import progress_bar
 from csl_dist.remote.session import Resources, connect
 from csl_dist.remote.stage import Stage
@@ -51,13 +51,14 @@ def adapt(stage: Stage) -> None:
         return
     resources = connect(verbose=stage.verbose)
     title = "adapt: videos"
-    with progress_bar(stage.console, title, total=total, done=total - len(missing)) as bar:
-        for _ in run_on_actors(
-            missing,
-            make_actor=_actor_maker(run, stores, resources),
-            num_actors=resources.num_gpus or resources.num_cpus,
-            max_retries=run.config.score.max_retries,
-        ):
+    pool = ActorPool(
+        _actor_maker(run, stores, resources),
+        num_actors=resources.num_gpus or resources.num_cpus,
+        max_retries=run.config.score.max_retries,
+    )
+    done = total - len(missing)
+    with pool, progress_bar(stage.console, title, total=total, done=done) as bar:
+        for _ in pool.run(missing):
             bar.advance()
 
 

@@ -24,6 +24,10 @@ class Bar(Protocol):
 
     def advance(self, num_units: int = 1) -> None: ...
 
+    def note(self, sentence: str) -> None:
+        """What is said behind the bar, until the next note."""
+        ...
+
 
 @contextmanager
 def progress_bar(console: Console, title: str, *, total: int, done: int = 0) -> Iterator[Bar]:
@@ -35,9 +39,10 @@ def progress_bar(console: Console, title: str, *, total: int, done: int = 0) -> 
             MofNCompleteColumn(),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
+            TextColumn("{task.fields[note]}", style="dim"),
         )
         with Progress(*columns, console=console) as progress:
-            task = progress.add_task(title, total=total, completed=done)
+            task = progress.add_task(title, total=total, completed=done, note="")
             yield _TerminalBar(progress, task)
     else:
         lines = _Lines(console, title, total, done)
@@ -53,6 +58,9 @@ class _TerminalBar:
     def advance(self, num_units: int = 1) -> None:
         self._progress.advance(self._task, num_units)  # type: ignore[arg-type]
 
+    def note(self, sentence: str) -> None:
+        self._progress.update(self._task, note=sentence)  # type: ignore[arg-type]
+
 
 class _Lines:
     def __init__(self, console: Console, title: str, total: int, done: int):
@@ -60,13 +68,18 @@ class _Lines:
         self._title = title
         self._total = total
         self._done = done
+        self._note = ""
         self._begun = self._last = time.monotonic()
 
     def advance(self, num_units: int = 1) -> None:
         self._done += num_units
         if time.monotonic() - self._last >= LINE_SECONDS:
             self._last = time.monotonic()
-            self._console.print(f"{self._title}: {self._done} of {self._total}", highlight=False)
+            line = f"{self._title}: {self._done} of {self._total}{self._note}"
+            self._console.print(line, highlight=False, soft_wrap=True)
+
+    def note(self, sentence: str) -> None:
+        self._note = f", {sentence}"
 
     def end(self) -> None:
         seconds = time.monotonic() - self._begun

@@ -10,13 +10,13 @@ from csl_dist.ledger import Unit
 from csl_dist.records import Annotation, FloatArray, array_fingerprint, fingerprint
 from csl_dist.reduce import trajectory_scores
 from csl_dist.remote.progress import progress_bar
-from csl_dist.remote.scoring import scored_annotations
 from csl_dist.remote.session import connect, get_all
 from csl_dist.remote.stage import Stage
 from csl_dist.run import Run, class_weights_of
 from csl_dist.score_names import BASES
 from csl_dist.scores import ScoreStore
 from csl_dist.trajectories import TrajectoryStore
+from csl_dist.worklist import scored_annotations
 
 VIDEOS_PER_TASK = 16
 SCORES_FORM = "with labels"

@@ -1,173 +1,202 @@
 """Scoring on Ray: a pool of actors, one per GPU or CPU share, each taking the next checkpoint."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import ray
-import torch
+from ray.exceptions import RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from csl_dist.checkpoints import CheckpointStore
 from csl_dist.config import ScoreConfig
 from csl_dist.errors import ConfigError
-from csl_dist.features import FeatureReader, FeatureSource
-from csl_dist.layout import RunLayout
-from csl_dist.ledger import Unit
-from csl_dist.models import Scorer, build_scorer
-from csl_dist.records import Annotation, IntArray, Split
-from csl_dist.remote.pool import run_on_actors
-from csl_dist.remote.progress import progress_bar
-from csl_dist.remote.session import Resources, connect, get_all
+from csl_dist.node_features import forget_node_folder
+from csl_dist.pulse import Pulse, end_pulse, put_pulse
+from csl_dist.records import Annotation, IntArray
+from csl_dist.remote.pool import ActorPool, Done
+from csl_dist.remote.progress import Bar, progress_bar
+from csl_dist.remote.score_actor import Publication, ScoreActor, SliceResult
+from csl_dist.remote.session import Resources, connect
 from csl_dist.remote.stage import Stage
-from csl_dist.run import CNN, Run, orders_of, require_features, seen_features
-from csl_dist.score import (
-    ScoreUnit,
-    group_log_probabilities,
-    plan_groups,
-    refuse_leakage,
-    require_finite,
-    within_memory,
+from csl_dist.run import Run, orders_of
+from csl_dist.score import ScoreSlice, split_slices
+from csl_dist.worklist import (
+    ScorerPlan,
+    drop_scored_weights,
+    pending_slices,
+    plan_scorers,
+    scored_annotations,
+    unpublished_groups,
 )
-from csl_dist.trajectories import Group, TrajectoryStore
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreSlice:
-    """One checkpoint and the units that need it, so that it is loaded once."""
-
-    scorer: str
-    units: tuple[ScoreUnit, ...]
-    batch_frames: int
-    """Most frames in one forward pass."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScorerPlan:
-    """All units of one scorer, over all folds."""
-
-    scorer: str
-    units: dict[Group, tuple[ScoreUnit, ...]]
-
-    @property
-    def num_units(self) -> int:
-        return sum(len(units) for units in self.units.values())
-
-    def units_of(self, group: Group) -> dict[int, Unit]:
-        """The units of a group by epoch."""
-        return {unit.checkpoint.epoch: unit.unit for unit in self.units[group]}
+PULSE_SECONDS = 5.0
+VIDEOS_PER_TASK = 16
+"""Videos that an actor publishes at a time."""
 
 
 def score(stage: Stage) -> None:
     """Evaluates every checkpoint on every held-out video, and publishes the trajectories."""
     run = stage.run
     annotations = scored_annotations(run)
-    plans = [_plan(run, scorer, annotations) for scorer in run.config.scorers]
-    pending = {plan.scorer: _pending_groups(run, plan) for plan in plans}
-    total = sum(plan.num_units for plan in plans)
-    if not any(pending.values()):
+    plans = plan_scorers(run, annotations)
+    if any(unpublished_groups(run, plan) for plan in plans):
+        with scoring_pool(stage, annotations) as pool:
+            with scoring_rows(stage, plans) as rows:
+                while rows.score(plans, pool) > 0:
+                    plans = plan_scorers(run, annotations)
+            publish(stage, plans, pool)
+        _forget_node_folders(run.layout.root.url)
+    else:
+        total = sum(plan.num_units for plan in plans)
         stage.say(f"trajectories: all {total} units are scored")
-        return
-    slices = [s for plan in plans for s in _pending_slices(run, plan, pending[plan.scorer])]
-    num_pending = sum(len(s.units) for s in slices)
+    drop_scored_weights(run, plans)
+
+
+def scoring_pool(stage: Stage, annotations: Sequence[Annotation]) -> ActorPool:
+    """Actors that have a GPU each, or a share of the CPUs."""
+    config = stage.run.config.score
     resources = connect(verbose=stage.verbose)
-    for plan in plans:
-        _lay_out_rows(run, plan, pending[plan.scorer])
-    title = "score: units"
-    with progress_bar(stage.console, title, total=total, done=total - num_pending) as bar:
-        for done in run_on_actors(
-            slices,
-            make_actor=_actor_maker(run, orders_of(annotations), resources),
-            num_actors=_num_actors(run.config.score, resources),
-            max_retries=run.config.score.max_retries,
-        ):
-            bar.advance(len(done.units))
-    _compact_all(stage, plans, pending)
+    return ActorPool(
+        _actor_maker(stage.run, orders_of(annotations), resources),
+        num_actors=_num_actors(config, resources),
+        max_retries=config.max_retries,
+    )
 
 
-def scored_annotations(run: Run) -> list[Annotation]:
-    """All videos that no training sees: those to audit, and those that set the threshold."""
-    return [a for split in (Split.AUDIT, Split.VAL) for a in run.split_annotations(split)]
+@contextmanager
+def scoring_rows(stage: Stage, plans: Sequence[ScorerPlan]) -> Iterator["RowScoring"]:
+    """Shows a bar over all units that are expected, while rounds of scoring go on."""
+    total = sum(plan.num_expected for plan in plans)
+    left = [part for plan in plans for part in pending_slices(stage.run, plan)]
+    num_left = sum(len(part.units) for part in left)
+    num_done = sum(plan.num_units for plan in plans) - num_left
+    with progress_bar(stage.console, "score: units", total=total, done=num_done) as bar:
+        yield RowScoring(stage, bar, total, num_done)
+    end_pulse(stage.run.layout)
 
 
-def _plan(run: Run, scorer: str, annotations: Sequence[Annotation]) -> ScorerPlan:
-    config = run.config.score
-    by_id = {a.video: a for a in annotations}
-    units: dict[Group, tuple[ScoreUnit, ...]] = {}
-    for fold in run.dataset.folds:
-        checkpoints = run.checkpoints(scorer, fold.index, config.checkpoints)
-        refuse_leakage(checkpoints[0], fold.scored, run.config.audit.allow_in_sample)
-        held_out = [by_id[video] for video in fold.scored]
-        source = run.features_of(scorer, fold.index)
-        require_features(source, fold.scored)
-        features = {a.video: seen_features(source, a) for a in held_out}
-        groups = plan_groups(held_out, features, fold=fold.index, group_frames=config.group_frames)
-        for group in groups:
-            units[group] = tuple(
-                ScoreUnit(checkpoint=checkpoint, group=group, dtype=config.dtype)
-                for checkpoint in checkpoints
+class RowScoring:
+    """Scores what is missing of plans, in one round or several."""
+
+    def __init__(self, stage: Stage, bar: Bar, total: int, num_done: int):
+        self._stage = stage
+        self._bar = bar
+        self._total = total
+        self._num_done = num_done
+        self._num_lost = 0
+        self._bad: set[str] = set()
+        self._busy_seconds = 0.0
+        self._num_frames = 0
+        self._last_pulse = 0.0
+
+    def score(self, plans: Sequence[ScorerPlan], pool: ActorPool) -> int:
+        """Writes all rows that are missing; tells how many checkpoints proved bad."""
+        run = self._stage.run
+        slices = [part for plan in plans for part in pending_slices(run, plan)]
+        _lay_out_rows(run, plans, slices)
+        bad_before, lost_before = len(self._bad), self._num_lost
+        begun = time.monotonic()
+        for done in pool.run(split_slices(slices, pool.num_actors), prefetch=True):
+            now = time.monotonic()
+            self._busy_seconds += now - begun
+            begun = now
+            self._num_lost = lost_before + done.num_lost
+            self._note(done)
+        return len(self._bad) - bad_before
+
+    def _note(self, done: Done[ScoreSlice]) -> None:
+        part, result = done.task, done.result
+        self._tell(part, result)
+        self._num_done += len(part.units)
+        self._num_frames += part.num_frames
+        rate = self._num_frames / self._busy_seconds
+        units_left = self._total - self._num_done
+        # Frames of units to come are not known; those that are done stand for them.
+        frames_a_unit = self._num_frames / max(1, self._num_done)
+        pulse = Pulse(
+            units_done=self._num_done,
+            units_total=self._total,
+            units_in_flight=sum(len(running.units) for running in done.in_flight),
+            frame_rate=rate,
+            seconds_left=units_left * frames_a_unit / rate,
+            lost_workers=self._num_lost,
+            skipped_checkpoints=len(self._bad),
+            at=time.time(),
+        )
+        self._bar.advance(len(part.units))
+        self._bar.note(pulse.sentence())
+        if time.monotonic() - self._last_pulse >= PULSE_SECONDS:
+            self._last_pulse = time.monotonic()
+            put_pulse(self._stage.run.layout, pulse)
+
+    def _tell(self, part: ScoreSlice, result: SliceResult) -> None:
+        """Says what a user should know of a slice that did not go as asked for."""
+        if result.bad is not None and result.bad not in self._bad:
+            self._bad.add(result.bad)
+            store = self._stage.run.checkpoint_store(part.scorer, part.checkpoint.fold)
+            store.mark_bad(part.checkpoint, result.bad)
+            self._stage.say(f"skipped: {result.bad}")
+        if result.batch_frames is not None:
+            self._stage.say(
+                f"score: memory suffices for {result.batch_frames} frames at once, not for the "
+                f"{part.batch_frames} of score.batch_frames"
             )
-    return ScorerPlan(scorer=scorer, units=units)
 
 
-def _pending_groups(run: Run, plan: ScorerPlan) -> list[Group]:
-    """Groups that are not published with exactly these units."""
-    store = run.trajectories(plan.scorer)
-    known = store.published_fingerprints()
-    return [g for g in plan.units if not store.is_published(g, plan.units_of(g), known)]
+def _lay_out_rows(run: Run, plans: Sequence[ScorerPlan], slices: Sequence[ScoreSlice]) -> None:
+    """Makes room for the rows of all groups that slices write to."""
+    for plan in plans:
+        store = run.trajectories(plan.scorer)
+        own = [unit for part in slices if part.scorer == plan.scorer for unit in part.units]
+        for group in dict.fromkeys(unit.group for unit in own):
+            store.create_rows(
+                group,
+                plan.units_of(group),
+                num_classes=len(run.dataset.classes),
+                dtype=run.config.score.dtype,
+            )
 
 
-def _pending_slices(run: Run, plan: ScorerPlan, groups: list[Group]) -> list[ScoreSlice]:
-    """What is left to score, by checkpoint."""
-    store = run.trajectories(plan.scorer)
-    left: dict[tuple[int, int], list[ScoreUnit]] = {}
-    for group in groups:
-        scored = store.scored(group)
-        for unit in plan.units[group]:
-            if unit.unit.fingerprint not in scored:
-                place = (unit.checkpoint.fold, unit.checkpoint.epoch)
-                left.setdefault(place, []).append(unit)
-    adapt = run.config.features.adapt
-    batch_frames = run.config.score.batch_frames
-    if plan.scorer == CNN and adapt is not None:
-        batch_frames = adapt.batch_frames
-    return [
-        ScoreSlice(scorer=plan.scorer, units=tuple(units), batch_frames=batch_frames)
-        for units in left.values()
+def publish(stage: Stage, plans: Sequence[ScorerPlan], pool: ActorPool) -> None:
+    """Turns rows into trajectories."""
+    groups = [(p, group) for p in plans for group in unpublished_groups(stage.run, p)]
+    parts = [
+        Publication(
+            scorer=plan.scorer,
+            group=group,
+            units=plan.units_of(group),
+            videos=slice(first, first + VIDEOS_PER_TASK),
+        )
+        for plan, group in groups
+        for first in range(0, len(group.videos), VIDEOS_PER_TASK)
     ]
+    total = sum(len(group.videos) for _, group in groups)
+    with progress_bar(stage.console, "score: publish", total=total) as bar:
+        for done in pool.run(parts, method="publish"):
+            bar.advance(len(done.task.group.videos[done.task.videos]))
+    for plan, group in groups:
+        stage.run.trajectories(plan.scorer).drop_rows(group)
 
 
-def _lay_out_rows(run: Run, plan: ScorerPlan, groups: list[Group]) -> None:
-    store = run.trajectories(plan.scorer)
-    for group in groups:
-        store.create_rows(
-            group,
-            plan.units_of(group),
-            num_classes=len(run.dataset.classes),
-            dtype=run.config.score.dtype,
+def _forget_node_folders(root: str) -> None:
+    """Deletes decoded features on every machine of the cluster."""
+    alive = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
+    forget = ray.remote(num_cpus=0)(forget_node_folder)
+    with suppress(RayError):  # a node that is lost has nothing left to delete
+        ray.get(
+            [
+                forget.options(
+                    scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)
+                ).remote(root)
+                for node in alive
+            ]
         )
 
 
-def _compact_all(stage: Stage, plans: list[ScorerPlan], pending: dict[str, list[Group]]) -> None:
-    futures = [
-        _compact.remote(stage.run.trajectories(plan.scorer), group, plan.units_of(group))
-        for plan in plans
-        for group in pending[plan.scorer]
-    ]
-    with progress_bar(stage.console, "score: compact", total=len(futures)) as bar:
-        while futures:
-            ready, futures = ray.wait(futures)
-            get_all(ready)
-            bar.advance(len(ready))
-
-
-@ray.remote
-def _compact(store: TrajectoryStore, group: Group, units: dict[int, Unit]) -> None:
-    store.compact(group, units)
-
-
 def _num_actors(config: ScoreConfig, resources: Resources) -> int:
+    """How many actors the cluster has room for."""
     if resources.num_gpus:
         return resources.num_gpus
     if config.cpus_per_worker > resources.num_cpus:
@@ -179,70 +208,19 @@ def _num_actors(config: ScoreConfig, resources: Resources) -> int:
 
 
 def _actor_maker(run: Run, orders: dict[str, IntArray], resources: Resources) -> Callable[[], Any]:
+    """What starts a ScoreActor with its share of the cluster."""
     config = run.config.score
     share = {"num_gpus": 1} if resources.num_gpus else {"num_cpus": config.cpus_per_worker}
-    actor_class = ray.remote(**share)(ScoreActor)
-    # One copy on each node, however many actors there are.
-    sources = {
-        (scorer, fold.index): run.features_of(scorer, fold.index)
-        for scorer in run.config.scorers
-        for fold in run.dataset.folds
-    }
-    shared = ray.put(sources), ray.put(orders)
-    return lambda: actor_class.remote(config, run.layout, *shared)
+    actor_class = ray.remote(**share, max_concurrency=2)(ScoreActor)
 
+    @cache
+    def shared() -> tuple[Any, Any]:
+        """One copy on each node, however many actors there are; none where there are none."""
+        sources = {
+            (scorer, fold.index): run.features_of(scorer, fold.index)
+            for scorer in run.config.scorers
+            for fold in run.dataset.folds
+        }
+        return ray.put(sources), ray.put(orders)
 
-class ScoreActor:
-    """Evaluates checkpoints on one GPU, or on its share of CPUs."""
-
-    def __init__(
-        self,
-        config: ScoreConfig,
-        layout: RunLayout,
-        sources: dict[tuple[str, int], FeatureSource],
-        orders: dict[str, IntArray],
-    ):
-        self._layout = layout
-        self._sources = sources
-        self._orders = orders
-        self._reader: FeatureReader | None = None
-        self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        if self._device.type == "cpu":
-            torch.set_num_threads(config.cpus_per_worker)
-
-    def work(self, task: ScoreSlice) -> None:
-        """Scores a checkpoint's units, writing each as it is done."""
-        checkpoint = task.units[0].checkpoint
-        checkpoints = CheckpointStore(
-            self._layout.checkpoints(task.scorer, checkpoint.fold, checkpoint.training)
-        )
-        trajectories = TrajectoryStore(self._layout.scorer(task.scorer))
-        reader = self._reader_of(self._sources[task.scorer, checkpoint.fold])
-        scorer = build_scorer(checkpoint.model)
-        scorer.load_state_dict(checkpoints.load(checkpoint))
-        scorer.eval().to(self._device)
-        for unit in task.units:
-            logp_NC = self._log_probabilities(scorer, unit, reader, task.batch_frames)
-            require_finite(logp_NC, checkpoint)
-            trajectories.write_row(unit.group, checkpoint.epoch, unit.unit, logp_NC)
-
-    def _log_probabilities(
-        self, scorer: Scorer, unit: ScoreUnit, reader: FeatureReader, batch_frames: int
-    ) -> npt.NDArray[np.float32]:
-        return within_memory(
-            lambda frames: group_log_probabilities(
-                scorer,
-                unit.group,
-                reader.read,
-                model=unit.checkpoint.model,
-                batch_frames=frames,
-                device=self._device,
-            ),
-            batch_frames,
-        )
-
-    def _reader_of(self, source: FeatureSource) -> FeatureReader:
-        """The reader of a source; that of the last source is kept, with what it holds."""
-        if self._reader is None or self._reader.source is not source:
-            self._reader = FeatureReader(source, self._orders)
-        return self._reader
+    return lambda: actor_class.remote(config, run.layout, *shared())

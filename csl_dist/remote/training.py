@@ -6,9 +6,9 @@ be found again by any later run; a worker that restarts goes on from the newest 
 """
 
 import tempfile
-import threading
 import uuid
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import ray
@@ -25,6 +25,7 @@ from csl_dist.errors import ConfigError, CslError, DataError
 from csl_dist.features import FeatureReader, FeatureSource
 from csl_dist.layout import RunLayout
 from csl_dist.records import Split
+from csl_dist.remote.background import Background
 from csl_dist.remote.progress import Bar, progress_bar
 from csl_dist.remote.session import Resources, connect, user_error
 from csl_dist.remote.stage import Stage
@@ -33,6 +34,7 @@ from csl_dist.trackers import open_trackers, require_trackers
 from csl_dist.train import Seat, TrainingTask, train_epochs, training_fingerprint
 
 POLL_SECONDS = 0.5
+TITLE = "train: epochs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,29 +45,41 @@ class Training:
     features: FeatureSource
     checkpoints: CheckpointStore
 
+    @property
+    def epochs(self) -> int:
+        return self.task.config.epochs
+
 
 def train(stage: Stage) -> None:
     """Trains every scorer that does not have all its epochs."""
-    run = stage.run
+    fit_trainings(stage, planned_trainings(stage.run), title=TITLE)
+
+
+def planned_trainings(run: Run) -> list[Training]:
+    """The trainings of every scorer and fold, which from now on are those that an audit uses."""
     require_trackers(run.config.train.trackers, run.layout.tensorboard.url)
     _refuse_bad_labels(run)
     scorers = [name for name, own in run.config.scorers.items() if name != CNN and own.train]
-    trainings = [training_of(run, name, fold) for name in scorers for fold in run.dataset.folds]
-    fit_trainings(stage, trainings, title="train: epochs")
+    return [training_of(run, name, fold) for name in scorers for fold in run.dataset.folds]
 
 
 def fit_trainings(stage: Stage, trainings: list[Training], *, title: str) -> None:
     """Trains what does not have all its epochs, side by side as the cluster allows."""
-    done = [t.checkpoints.resume_point(t.task.config.epochs) for t in trainings]
-    total = sum(t.task.config.epochs for t in trainings)
-    if sum(done) == total:
+    total = sum(t.epochs for t in trainings)
+    pending = unfinished(trainings)
+    if not pending:
         stage.say(f"checkpoints: all {total} epochs are trained")
         return
     resources = connect(verbose=stage.verbose)
-    pending = [t for t, epoch in zip(trainings, done, strict=True) if epoch < t.task.config.epochs]
     groups = _side_by_side(pending, resources)
-    with progress_bar(stage.console, title, total=total, done=sum(done)) as bar:
+    done = sum(t.checkpoints.resume_point(t.epochs) for t in trainings)
+    with progress_bar(stage.console, title, total=total, done=done) as bar:
         _fit_all(groups, stage.run.layout, resources, [t.checkpoints for t in trainings], bar)
+
+
+def unfinished(trainings: list[Training]) -> list[Training]:
+    """Those that do not have all their epochs."""
+    return [t for t in trainings if t.checkpoints.resume_point(t.epochs) < t.epochs]
 
 
 def _refuse_bad_labels(run: Run) -> None:
@@ -126,31 +140,14 @@ def _fit_all(
 ) -> None:
     """Fits the groups in threads while counting the checkpoints that appear in storage."""
     num_done = sum(len(store.published_epochs()) for store in stores)
-    fits = [_Fit(group, layout, resources) for group in groups]
+    fits = [Background(partial(_fit, group, layout, resources)) for group in groups]
     while running := [fit for fit in fits if fit.is_alive()]:
         running[0].join(POLL_SECONDS)
         now_done = sum(len(store.published_epochs()) for store in stores)
         bar.advance(max(0, now_done - num_done))
         num_done = max(now_done, num_done)
     for fit in fits:
-        if fit.error is not None:
-            raise fit.error
-
-
-class _Fit(threading.Thread):
-    """One `fit` of Ray Train. A daemon, so that an interrupted command does not wait for it."""
-
-    def __init__(self, group: tuple[Training, ...], layout: RunLayout, resources: Resources):
-        super().__init__(daemon=True)
-        self._arguments = group, layout, resources
-        self.error: BaseException | None = None
-        self.start()
-
-    def run(self) -> None:
-        try:
-            _fit(*self._arguments)
-        except BaseException as error:
-            self.error = error
+        fit.wait()
 
 
 def _fit(group: tuple[Training, ...], layout: RunLayout, resources: Resources) -> None:

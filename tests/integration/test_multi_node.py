@@ -17,7 +17,7 @@ DRIVER = """
 import os, sys, time
 from pathlib import Path
 import ray
-from csl_dist.remote.pool import run_on_actors
+from csl_dist.remote.pool import ActorPool
 
 class Noter:
     def work(self, unit):
@@ -29,8 +29,8 @@ ray.init(log_to_driver=False)
 # One actor a node, and one for the node that is to come.
 make_actor = ray.remote(num_cpus=1)(Noter).remote
 units = range(int(sys.argv[1]))
-done = run_on_actors(units, make_actor=make_actor, num_actors=3, max_retries=3)
-print(sorted(done) == list(units))
+with ActorPool(make_actor, num_actors=3, max_retries=3) as pool:
+    print(sorted(done.task for done in pool.run(units)) == list(units))
 """
 
 
