@@ -5,26 +5,40 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from csl_dist.arrays import create_array
 from csl_dist.checkpoints import CheckpointInfo, CheckpointStore
+from csl_dist.config import FeaturesConfig
 from csl_dist.layout import RunLayout
 from csl_dist.models import build_scorer
 from csl_dist.run import Run
+from csl_dist.storage import Storage
 
 WIDTH, NUM_CLASSES = 512, 7
 TRAINING = "made"
 
 
 def write_features(folder: Path, *, num_videos: int, num_frames: int, split: str) -> None:
-    """A manifest of videos with ready features (T, 512) and labels; one more is for training."""
+    """A manifest of videos with features (T, 512) and labels; one more is for training.
+
+    The features lie in Zarr as extraction stores them, and beside it as .npy files.
+    """
     rng = np.random.default_rng(0)
     folder.mkdir(parents=True, exist_ok=True)
     lines = ["id,source,labels,split,fps"]
     for n in range(num_videos + 1):
         features_TD = rng.standard_normal((num_frames, WIDTH), dtype=np.float32)
+        array = create_array(
+            Storage(str(folder)),
+            f"v{n}.zarr",
+            shape=features_TD.shape,
+            chunks=(min(num_frames, FeaturesConfig().chunk_frames), WIDTH),
+            dtype=FeaturesConfig().dtype,
+        )
+        array[:] = features_TD.astype(array.dtype)
         np.save(folder / f"v{n}.npy", features_TD)
         steps = "\n".join(f"step {label}" for label in rng.integers(NUM_CLASSES, size=num_frames))
         (folder / f"v{n}.txt").write_text(steps + "\n")
-        lines.append(f"v{n},v{n}.npy,v{n}.txt,{split if n < num_videos else 'train'},5")
+        lines.append(f"v{n},v{n}.zarr,v{n}.txt,{split if n < num_videos else 'train'},5")
     (folder / "classes.txt").write_text("".join(f"step {n}\n" for n in range(NUM_CLASSES)))
     (folder / "manifest.csv").write_text("\n".join(lines) + "\n")
 

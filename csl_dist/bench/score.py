@@ -1,6 +1,7 @@
 """How fast checkpoints are evaluated, beside a plain loop and the bare matrix multiplication.
 
-All three have the whole machine: scoring one worker a core, the others torch's threads.
+All three have the whole machine: scoring one worker a core, the others torch's threads. The loop
+reads features from the same store, and, for comparison, from .npy files.
 """
 
 import os
@@ -13,20 +14,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import safetensors.torch
 import torch
 from rich.console import Console
+from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from csl_dist.arrays import open_array
 from csl_dist.bench.made import write_checkpoints, write_features
 from csl_dist.config import parse_config
-from csl_dist.models import Place, build_scorer
+from csl_dist.models import Place, Scorer, build_scorer
 from csl_dist.plan import forward_flops
-from csl_dist.records import Annotation, Split
+from csl_dist.records import Split
 from csl_dist.remote.scoring import publish, score, scoring_pool, scoring_rows
 from csl_dist.remote.session import connect
 from csl_dist.remote.stage import Stage
 from csl_dist.run import Run, open_run
+from csl_dist.storage import Storage
 from csl_dist.worklist import plan_scorers, scored_annotations
 
 GEMM_SIZE, GEMM_SECONDS = 1024, 1.0
@@ -118,13 +123,15 @@ class _CaseBench:
         gemm_before = gemm_rate(num_cores)
         seconds = self.last_seconds = self.seconds(num_cores)
         gemm = (gemm_before + gemm_rate(num_cores)) / 2
-        loop_seconds = self._loop_seconds(num_cores)
+        loop = self._loop_seconds(num_cores, self._load_stored)
+        npy_loop = self._loop_seconds(num_cores, self._load_npy)
         lengths = [self._case.num_frames] * self._case.num_videos
         flops = forward_flops(self._run.model_spec("model"), lengths) * self._case.num_checkpoints
         num_frames = sum(lengths) * self._case.num_checkpoints
         return {
             "gemm_share": flops / seconds / gemm,
-            "vs_loop": loop_seconds / seconds,
+            "vs_loop": loop / seconds,
+            "vs_npy_loop": npy_loop / seconds,
             "frames_per_second": num_frames / seconds,
         }
 
@@ -152,7 +159,17 @@ class _CaseBench:
         score(self._stage)
         return time.perf_counter() - begun
 
-    def _loop_seconds(self, num_threads: int) -> float:
+    def _load_stored(self, video: str) -> npt.NDArray[np.float32]:
+        array = open_array(Storage(str(self._folder / "data")), f"{video}.zarr")
+        return array[:].astype(np.float32)
+
+    def _load_npy(self, video: str) -> npt.NDArray[np.float32]:
+        features_TD: npt.NDArray[np.float32] = np.load(self._folder / "data" / f"{video}.npy")
+        return features_TD
+
+    def _loop_seconds(
+        self, num_threads: int, load: Callable[[str], npt.NDArray[np.float32]]
+    ) -> float:
         """What one would write in a page: checkpoint by checkpoint, video by video."""
         torch.set_num_threads(num_threads)
         model = build_scorer(self._run.model_spec("model")).eval()
@@ -162,24 +179,19 @@ class _CaseBench:
         for epoch, path in enumerate(paths):
             model.load_state_dict(safetensors.torch.load_file(path))
             for annotation in self._annotations:
-                losses_T = _video_losses(model, annotation, labels, self._folder / "data")
+                features_TD = torch.from_numpy(load(annotation.video))
+                losses_T = _video_losses(model, features_TD, labels[annotation.video])
                 np.save(self._folder / f"{epoch}-{annotation.video}.npy", losses_T.numpy())
         return time.perf_counter() - begun
 
 
 @torch.inference_mode()
-def _video_losses(
-    model: Callable[..., torch.Tensor],
-    annotation: Annotation,
-    labels: dict[str, torch.Tensor],
-    folder: Path,
-) -> torch.Tensor:
-    x_TD = torch.from_numpy(np.load(folder / f"{annotation.video}.npy"))
-    num_frames = len(x_TD)
+def _video_losses(model: Scorer, features_TD: Tensor, labels_T: Tensor) -> Tensor:
+    num_frames = len(features_TD)
     place = Place(torch.arange(num_frames)[None].float(), torch.tensor([float(num_frames)]))
     padding_BT = torch.zeros(1, num_frames, dtype=torch.bool)
-    logits_TC = model(x_TD[None], padding_BT, place)[0]
-    return cross_entropy(logits_TC, labels[annotation.video], reduction="none")
+    logits_TC = model(features_TD[None], padding_BT, place)[0]
+    return cross_entropy(logits_TC, labels_T, reduction="none")
 
 
 def _open(case: Case, folder: Path) -> Run:
