@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.func import functional_call, stack_module_state, vmap
 
 from csl_dist.models import ModelSpec, Place, Scorer, build_scorer
-from csl_dist.score import CPU_BATCH_FRAMES
+from csl_dist.score import cpu_batch_frames
 
 WIDTH, NUM_CLASSES, NUM_CHECKPOINTS = 512, 7, 8
 CASES = {"tiny": ("transformer", {"preset": "tiny"}, 200), "framewise": ("framewise", {}, 400)}
@@ -76,7 +76,7 @@ def main() -> None:
             name=model, arguments=model_arguments, num_features=WIDTH, num_classes=NUM_CLASSES
         )
         scorers = [build_scorer(spec).eval() for _ in range(NUM_CHECKPOINTS)]
-        num_videos = max(1, CPU_BATCH_FRAMES // num_frames)
+        num_videos = max(1, cpu_batch_frames(spec) // num_frames)
         single, batch = made_batch(1, num_frames), made_batch(num_videos, num_frames)
         ways = {
             "one video": (one_by_one(scorers, single), num_frames),

@@ -16,14 +16,12 @@ from csl_dist.batches import ReadFeatures, padded_batch, plan_batches, windows_o
 from csl_dist.checkpoints import CheckpointInfo, State
 from csl_dist.errors import CheckpointError, CslError, LeakageError
 from csl_dist.ledger import Unit
-from csl_dist.models import ModelSpec, Scorer
+from csl_dist.models import ModelSpec, Scorer, sees_context
 from csl_dist.records import Annotation, fingerprint
 from csl_dist.trajectories import Group
 
 LENGTH_RATIO = 1.2
 """Lengths of videos in one group differ by at most about this factor, which bounds padding."""
-CPU_BATCH_FRAMES = 512
-"""On CPUs, what a layer puts out for larger batches leaves the caches before the next one reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,6 +193,15 @@ def load_weights(scorer: Scorer, weights: State, checkpoint: CheckpointInfo) -> 
         raise CheckpointError(
             f"checkpoint {checkpoint.place} does not fit its model: {reason}"
         ) from error
+
+
+def cpu_batch_frames(model: ModelSpec) -> int:
+    """Frames of a forward pass on CPUs.
+
+    Of larger batches, what one layer puts out leaves the caches before the next one reads it;
+    smaller ones read the weights too often, of which models that see context have most.
+    """
+    return 1024 if sees_context(model.name) else 512
 
 
 def require_finite(logp_NC: npt.NDArray[np.float32], checkpoint: CheckpointInfo) -> None:

@@ -2,6 +2,8 @@
 
 import os
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -70,3 +72,54 @@ def test_mistake_in_the_constructor_ends_the_work_in_one_sentence(tmp_path: Path
 def test_actors_that_find_no_room_hold_nothing_up(tmp_path: Path) -> None:
     tasks = [f"t{number}" for number in range(60)]
     assert len(results(tasks, num_actors=50, folder=tmp_path)) == 60
+
+
+class Reader:
+    """Notes what it reads at once, and works on it in turn; dies of a task named so, once."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self._turn = threading.Lock()
+
+    def work(self, task: str) -> float:
+        (self._folder / f"read-{task}").touch()
+        with self._turn:
+            time.sleep(0.5)
+            if task == "dies" and not (self._folder / "died").exists():
+                (self._folder / "died").touch()
+                os._exit(1)
+        return time.monotonic()
+
+
+def read_ahead(tasks: list[str], folder: Path) -> tuple[list[str], list[int], int]:
+    """The tasks done, how many were in flight as each was, and how many actors were lost."""
+    actor = ray.remote(num_cpus=1, max_concurrency=2)(Reader)
+    with ActorPool(lambda: actor.remote(folder), num_actors=1, max_retries=1) as pool:
+        done = list(pool.run(tasks, prefetch=True))
+    return [d.task for d in done], [len(d.in_flight) for d in done], done[-1].num_lost
+
+
+def test_next_task_is_handed_over_while_an_actor_works(tmp_path: Path) -> None:
+    tasks, in_flight, _ = read_ahead(["a", "b", "c", "d"], tmp_path)
+    assert sorted(tasks) == ["a", "b", "c", "d"]
+    assert in_flight == [1, 1, 0, 0], "the last task waits for whoever is free first"
+
+
+def test_actor_lost_with_two_tasks_is_replaced_once(tmp_path: Path) -> None:
+    tasks, _, num_lost = read_ahead(["dies", "b", "c"], tmp_path)
+    assert sorted(tasks) == ["b", "c", "dies"]
+    assert num_lost == 1
+
+
+def test_actors_stay_for_the_next_tasks(tmp_path: Path) -> None:
+    actor = ray.remote(num_cpus=0.5)(Worker)
+    made = []
+
+    def make_actor() -> Any:
+        made.append(actor.remote(tmp_path))
+        return made[-1]
+
+    with ActorPool(make_actor, num_actors=2, max_retries=0) as pool:
+        for tasks in (["a"], ["b", "c"], ["d", "e", "f"]):
+            assert sorted(done.task for done in pool.run(tasks)) == tasks
+    assert len(made) == 2

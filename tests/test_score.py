@@ -10,11 +10,14 @@ from csl_dist.errors import CheckpointError, CslError, LeakageError
 from csl_dist.models import ModelSpec, build_scorer
 from csl_dist.records import Annotation, Span, Window
 from csl_dist.score import (
+    ScoreSlice,
     ScoreUnit,
     group_log_probabilities,
+    load_weights,
     plan_groups,
     refuse_leakage,
     require_finite,
+    split_slices,
     within_memory,
 )
 from csl_dist.trajectories import Group
@@ -180,8 +183,9 @@ def test_batch_is_halved_until_memory_suffices() -> None:
             raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to …")
         return np.zeros(1, dtype=np.float32)
 
-    within_memory(compute, 100)
+    _, sufficient = within_memory(compute, 100)
     assert tried == [100, 50, 25, 12]
+    assert sufficient == 12
 
 
 def test_memory_that_never_suffices_and_other_errors_are_told() -> None:
@@ -200,3 +204,44 @@ def test_memory_that_never_suffices_and_other_errors_are_told() -> None:
 def test_checkpoint_that_gives_nan_is_named() -> None:
     with pytest.raises(CheckpointError, match="transformer/fold-0/epoch-0001 gives NaN"):
         require_finite(np.array([[0.0, np.nan]], dtype=np.float32), checkpoint())
+
+
+def made_slice(epoch: int, lengths: list[int]) -> ScoreSlice:
+    """A checkpoint with a unit for each length."""
+    units = tuple(
+        ScoreUnit(
+            checkpoint=checkpoint(epoch=epoch),
+            group=Group(fold=0, videos=(f"v{n}",), lengths=(length,), fingerprint=f"g{n}"),
+            dtype="float16",
+        )
+        for n, length in enumerate(lengths)
+    )
+    return ScoreSlice(scorer="transformer", units=units, batch_frames=64)
+
+
+def units_in(slices: list[ScoreSlice]) -> list[ScoreUnit]:
+    return sorted(
+        (unit for part in slices for unit in part.units),
+        key=lambda unit: (unit.checkpoint.epoch, unit.group.fingerprint),
+    )
+
+
+@pytest.mark.parametrize("num_workers", [1, 2, 3, 5, 8, 50])
+def test_slices_are_split_for_workers_that_would_have_none(num_workers: int) -> None:
+    slices = [made_slice(1, [10, 20, 30]), made_slice(2, [10, 20, 30, 40, 50])]
+    parts = split_slices(slices, num_workers)
+    assert len(parts) == min(8, max(2, num_workers))
+    assert units_in(parts) == units_in(slices)
+    assert all(len({unit.checkpoint.epoch for unit in part.units}) == 1 for part in parts)
+
+
+def test_largest_slice_is_split_first() -> None:
+    parts = split_slices([made_slice(1, [10, 20]), made_slice(2, [100, 200])], 3)
+    assert sorted(part.num_frames for part in parts) == [30, 100, 200]
+
+
+def test_weights_of_another_model_are_named() -> None:
+    scorer = build_scorer(SPEC)
+    other = build_scorer(replace(SPEC, num_classes=5))
+    with pytest.raises(CheckpointError, match="transformer/fold-0/epoch-0001 does not fit its mod"):
+        load_weights(scorer, other.state_dict(), checkpoint())

@@ -146,3 +146,54 @@ def test_lost_chunk_is_an_error_and_not_a_number(store: TrajectoryStore, storage
     storage.delete(chunk)
     with pytest.raises(StorageError, match="has lost data"):
         store.trajectory("v2").read()
+
+
+def test_videos_published_apart_are_those_published_together(
+    store: TrajectoryStore, storage: Storage
+) -> None:
+    wanted = units(range(1, 4))
+    apart = TrajectoryStore(storage.child("apart"))
+    for own in (store, apart):
+        score(own, wanted)
+    store.compact(GROUP, wanted)
+    apart.publish(GROUP, wanted, slice(1, 2))
+    apart.publish(GROUP, wanted, slice(0, 1))
+    apart.drop_rows(GROUP)
+    assert is_published(apart, wanted)
+    for video in GROUP.videos:
+        assert np.array_equal(apart.trajectory(video).read(), store.trajectory(video).read())
+
+
+def test_video_longer_than_a_block_is_published_whole(storage: Storage) -> None:
+    group = Group(fold=0, videos=("a", "b", "c"), lengths=(3000, 9000, 50), fingerprint="long")
+    wanted = {e: Unit(f"{group.key}/epoch-{e:04d}", f"x{e}") for e in (1, 2)}
+    rng = np.random.default_rng(0)
+    rows = {e: rng.normal(size=(group.num_frames, 2)).astype(np.float16) for e in wanted}
+    store = TrajectoryStore(storage)
+    store.create_rows(group, wanted, num_classes=2, dtype="float16")
+    for epoch, unit in wanted.items():
+        store.write_row(group, epoch, unit, rows[epoch])
+    store.compact(group, wanted)
+    expected = np.stack([rows[1], rows[2]])
+    for video, start, stop in (("a", 0, 3000), ("b", 3000, 12000), ("c", 12000, 12050)):
+        assert np.array_equal(store.trajectory(video).read(), expected[:, start:stop])
+        assert store.damage(video) is None
+
+
+def test_damage_is_found_and_removal_has_it_scored_again(
+    store: TrajectoryStore, storage: Storage
+) -> None:
+    wanted = units(range(1, 3))
+    score(store, wanted)
+    store.compact(GROUP, wanted)
+    chunk = next(k for k in storage.list_keys("trajectories.zarr/v2") if "/c/0/1/" in k)
+    data = bytearray(storage.read(chunk))
+    data[7] ^= 1
+    storage.put(chunk, bytes(data))
+    assert store.damage("v 1") is None
+    assert store.damage("v2") == "frames 0 to 300 are not as they were written"
+    store.remove("v2")
+    assert store.damage("v2") == "it is not published"
+    assert score(store, wanted) == [1, 2]
+    store.compact(GROUP, wanted)
+    assert store.damage("v2") is None

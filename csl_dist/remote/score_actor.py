@@ -21,9 +21,9 @@ from csl_dist.models import ModelSpec, Scorer, build_scorer
 from csl_dist.node_features import NodeFeatures, node_folder
 from csl_dist.records import IntArray
 from csl_dist.score import (
-    CPU_BATCH_FRAMES,
     ScoreSlice,
     ScoreUnit,
+    cpu_batch_frames,
     group_log_probabilities,
     load_weights,
     require_finite,
@@ -77,7 +77,6 @@ class ScoreActor:
         """Frames of a forward pass that memory suffices for, as far as is known."""
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         if self._device.type == "cpu":
-            self._most_frames = CPU_BATCH_FRAMES
             torch.set_num_threads(config.cpus_per_worker)
 
     def work(self, task: ScoreSlice) -> SliceResult:
@@ -121,13 +120,16 @@ class ScoreActor:
     def _scored(
         self, scorer: Scorer, unit: ScoreUnit, reader: FeatureReader, batch_frames: int
     ) -> npt.NDArray[np.float32]:
+        model = unit.checkpoint.model
         wanted = min(batch_frames, self._most_frames)
+        if self._device.type == "cpu":
+            wanted = min(wanted, cpu_batch_frames(model))
         logp_NC, sufficient = within_memory(
             lambda frames: group_log_probabilities(
                 scorer,
                 unit.group,
                 reader.read,
-                model=unit.checkpoint.model,
+                model=model,
                 batch_frames=frames,
                 device=self._device,
             ),
