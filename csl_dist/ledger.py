@@ -35,6 +35,10 @@ class Ledger:
         keys = (key.removesuffix(".json") for key in self._storage.list_keys(folder))
         return {Unit(*key.rsplit("@", 1)) for key in keys if "@" in key}
 
+    def has(self, unit: Unit) -> bool:
+        """Whether one unit is on record; for many, `done` takes fewer requests."""
+        return self._storage.exists(self._key(unit))
+
     def write(self, unit: Unit, **facts: Any) -> None:
         """Records a unit as done; call it after the unit's data is written."""
         self._storage.put_json(self._key(unit), facts)

@@ -196,6 +196,10 @@ class TrajectoryStore:
             compressed=False,
         )
 
+    def has_row(self, unit: Unit) -> bool:
+        """Whether a unit's row is written."""
+        return self._rows.has(unit)
+
     def write_row(self, group: Group, epoch: int, unit: Unit, logp_NC: FloatArray) -> None:
         """Writes one checkpoint's log-probabilities of a group's videos, then the record."""
         array = open_array(self._storage, _rows_key(group), writable=True)

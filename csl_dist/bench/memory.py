@@ -13,6 +13,8 @@ class WorkerMemory:
 
     def __init__(self) -> None:
         self.peak_bytes = 0
+        self.peak_private_bytes = 0
+        """Without files that are mapped, whose pages processes share."""
 
     @contextmanager
     def watched(self) -> Iterator[None]:
@@ -28,14 +30,16 @@ class WorkerMemory:
 
     def _watch(self, stop: threading.Event) -> None:
         while not stop.wait(SAMPLE_SECONDS):
-            self.peak_bytes = max([self.peak_bytes, *_peaks()])
+            for sizes in _worker_sizes():
+                self.peak_bytes = max(self.peak_bytes, sizes["VmHWM"])
+                self.peak_private_bytes = max(self.peak_private_bytes, sizes["RssAnon"])
 
 
-def _peaks() -> Iterator[int]:
-    """The highest resident size so far of every process that Ray runs tasks or actors in."""
+def _worker_sizes() -> Iterator[dict[str, int]]:
+    """Bytes by name, as Linux tells them, of every process that Ray runs tasks or actors in."""
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # a process may end while it is looked at
             if (folder / "cmdline").read_text().startswith("ray::"):
                 lines = (folder / "status").read_text().splitlines()
-                peak = next(line for line in lines if line.startswith("VmHWM:"))
-                yield int(peak.split()[1]) * 1024
+                pairs = [line.split(":") for line in lines if line.endswith(" kB")]
+                yield {name: int(size.split()[0]) * 1024 for name, size in pairs}

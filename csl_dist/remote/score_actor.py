@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import dropwhile
 
 import numpy as np
 import numpy.typing as npt
@@ -101,13 +102,15 @@ class ScoreActor:
         weights = CheckpointStore(
             self._layout.checkpoints(task.scorer, checkpoint.fold, checkpoint.training)
         ).load(checkpoint)
+        # Of a slice whose actor was lost, the first units may be done.
+        units = dropwhile(lambda unit: trajectories.has_row(unit.unit), task.units)
         rows: deque[Future[None]] = deque()
         with ThreadPoolExecutor(ROWS_AHEAD) as writers:
             with self._turn:
                 scorer = self._scorer(checkpoint.model)
                 load_weights(scorer, weights, checkpoint)
                 reader = self._reader_of(task.scorer, checkpoint.fold)
-                for unit in task.units:
+                for unit in units:
                     logp_NC = self._scored(scorer, unit, reader, task.batch_frames)
                     require_finite(logp_NC, checkpoint)
                     if len(rows) == ROWS_AHEAD:
