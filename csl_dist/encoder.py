@@ -25,8 +25,9 @@ from csl_dist.records import fingerprint
 from csl_dist.video import Pixels
 
 FEATURE_WIDTH = 512
-CPU_BATCH_FRAMES = 8
-"""On CPUs, tensors of larger batches are handed back to the system after every layer."""
+CPU_BATCH_PIXELS = 8 * 224**2
+"""On CPUs, tensors of larger batches are handed back to the system after every layer; smaller ones
+read the weights too often."""
 BOUNDARY_CHANNELS = {1: 256, 2: 128}
 """Channels that the frozen stages put out, by the number of trainable stages after them."""
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
@@ -67,7 +68,8 @@ class Encoder:
         self.device = torch.device(device)
         self._batch_frames = config.batch_frames
         if self.device.type == "cpu":
-            self._batch_frames = min(CPU_BATCH_FRAMES, self._batch_frames)
+            most_frames = max(1, CPU_BATCH_PIXELS // config.size**2)
+            self._batch_frames = min(most_frames, self._batch_frames)
         trainable_stages = config.adapt.trainable_stages if config.adapt else 0
         network, _ = split_network(build_resnet(config), trainable_stages)
         fold_batch_norms(network.eval())

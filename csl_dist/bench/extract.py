@@ -21,7 +21,7 @@ from csl_dist.remote.session import connect
 from csl_dist.remote.stage import Stage
 from csl_dist.run import open_run
 
-HEIGHT, WIDTH, FPS = 480, 640, 2
+HEIGHT, WIDTH, FPS = 480, 640, 4
 BASELINE_FRAMES = 320
 """Frames of one measurement of the bare network and of the plain loop."""
 BATCH_FRAMES = 64
@@ -40,13 +40,14 @@ def bench_extract(minutes: float, repeats: int) -> dict[str, float]:
         memory = WorkerMemory()
         for repeat in range(repeats):
             torch.set_num_threads(resources.num_cpus)
-            rates["forward"].append(forward_rate())
+            before = forward_rate()
             rates["loop"].append(loop_rate(video))
             config = stage_config(Path(folder), repeat)
             begun = time.perf_counter()
             with memory.watched():
                 extract(Stage(run=open_run(config), console=Console(stderr=True)))
             rates["stage"].append(num_frames / (time.perf_counter() - begun))
+            rates["forward"].append((before + forward_rate()) / 2)
     shares = zip(rates["stage"], rates["forward"], rates["loop"], strict=True)
     ratios = [(stage / forward, stage / loop) for stage, forward, loop in shares]
     return {
