@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.linear_model import LogisticRegression
 
 from csl_dist.config import FlagConfig
 from csl_dist.errors import DataError
@@ -76,6 +75,9 @@ class KindJudge:
 
 def kind_judge(wrong_margins: FloatArray, right_margins: FloatArray) -> KindJudge:
     """Learns from framewise margins of spans known to be mislabelled and of right ones."""
+    # Takes a second, which those who only apply what was learnt need not wait.
+    from sklearn.linear_model import LogisticRegression
+
     margins = np.concatenate([wrong_margins, right_margins])[:, None]
     is_wrong = np.repeat([True, False], [len(wrong_margins), len(right_margins)])
     model = LogisticRegression(class_weight="balanced").fit(margins, is_wrong)

@@ -13,7 +13,7 @@ import csl_dist
 from csl_dist.query import Audit
 from csl_dist.records import Span
 from csl_dist.relabel import relabel
-from csl_dist.report import contents, write_figures, write_report
+from csl_dist.report import contents, write_report
 from csl_dist.report.drawing import (
     CLASS_COLOURS,
     highest_shown,
@@ -24,6 +24,7 @@ from csl_dist.report.drawing import (
     score_curve,
     span_bar,
 )
+from csl_dist.report.figures import write_figures
 from csl_dist.report.page import render
 from csl_dist.report.shrink import column_starts, highest_in_columns, shrunk_losses
 from csl_dist.report.thumbnails import span_pictures

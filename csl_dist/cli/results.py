@@ -48,9 +48,11 @@ def report(
 ) -> None:
     """Write the HTML report, and figures for print if asked for."""
     from csl_dist.query import open_audit
-    from csl_dist.report import write_figures, write_report
+    from csl_dist.report import write_report
 
     audit = open_audit(root, revision=revision)
     say(f"report: {write_report(audit, most=top)}")
     if figures is not None:
+        from csl_dist.report.figures import write_figures
+
         say(f"figures: {write_figures(audit, figures)} in {figures}")
