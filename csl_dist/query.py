@@ -93,6 +93,11 @@ class Audit:
         return self._verdicts[self.revision]
 
     @property
+    def has_flags(self) -> bool:
+        """Whether the run has come as far as that."""
+        return self.revision in self._verdicts
+
+    @property
     def revisions(self) -> list[int]:
         """Numbers of all audits of this run: 0, and one for each time labels were corrected."""
         return sorted({0, *self._verdicts})
@@ -104,7 +109,7 @@ class Audit:
     @property
     def scorer(self) -> str:
         """The scorer that is meant where none is named: the one that explains flags."""
-        if self.revision in self._verdicts:
+        if self.has_flags:
             return self.verdict.temporal
         named = self.config.flag.scorer
         return named if named in self.scorers else self.scorers[0]
@@ -118,6 +123,10 @@ class Audit:
         """Videos that checkpoints are evaluated on: those to audit, and those for the threshold."""
         wanted = (Split.AUDIT, Split.VAL)
         return [video for video in self.videos_by_id.values() if video.split in wanted]
+
+    def video(self, video: str) -> Video:
+        """A video that is scored; DataError where the run has none such."""
+        return self.videos_by_id[self._known(video)]
 
     def missing(self) -> list[str]:
         """What an unfinished run lacks, a sentence each; empty where all is there."""
@@ -139,7 +148,7 @@ class Audit:
 
         `worst` and `mean` are of the score that decides on flags, over the video's frames.
         """
-        flags = self.flags() if self.revision in self._verdicts else pd.DataFrame({"video": []})
+        flags = self.flags() if self.has_flags else pd.DataFrame({"video": []})
         num_flags = flags.video.value_counts()
         rows = []
         for video in self.scored_videos():
@@ -339,9 +348,18 @@ class Audit:
             attrs={"video": video, "scorer": scorer, "fold": trajectory.fold},
         )
 
+    def label_ids(self, labels: Labels, video: str) -> IntArray:
+        """Class ids (T,) of labels of all of a video's frames; DataError where they do not fit."""
+        return self._ids(labels, video, self.annotation(video).num_frames)
+
     def class_weights(self, video: str, *, scorer: str | None = None) -> FloatArray:
         """Weights (C,) of the loss when the scorer behind a video was trained."""
         return self._annotated(video, self._scorer(scorer))[1]
+
+    def labels_from(self, video: str) -> str | None:
+        """Where a video's corrected labels came from; None for the dataset's own."""
+        corrected_by = self._corrected_by(self._known(video))
+        return self._verdicts[corrected_by].labels if corrected_by else None
 
     def _current(self) -> list[int]:
         """Audits that rest on the scores that are there now."""
@@ -350,8 +368,8 @@ class Audit:
         made_from = self._verdicts[0].made_from
         return [n for n, verdict in self._verdicts.items() if verdict.made_from == made_from]
 
-    def _scores_of(self, video: str) -> ScoreStore:
-        """The scores of a video: of the last audit so far that corrected its labels."""
+    def _corrected_by(self, video: str) -> int:
+        """The last audit so far that corrected a video's labels; 0 where none did."""
         wanted = [
             number
             for number, verdict in self._verdicts.items()
@@ -359,7 +377,10 @@ class Audit:
             and verdict.made_from == self.verdict.made_from
             and video in verdict.changed
         ]
-        return ScoreStore(self.layout.revision(max(wanted, default=0)).scores)
+        return max(wanted, default=0)
+
+    def _scores_of(self, video: str) -> ScoreStore:
+        return ScoreStore(self.layout.revision(self._corrected_by(video)).scores)
 
     def _read_annotation(self, video: str, scorer: str) -> tuple[Annotation, FloatArray]:
         return self._scores_of(self._known(video)).read_annotation(video, scorer)
@@ -387,8 +408,9 @@ class Audit:
     def _video_facts(self, video: str) -> dict[str, float]:
         try:
             annotation = self.annotation(video)
-            decided = self.revision in self._verdicts
-            score_T = self.deciding_score(video) if decided else self.score(video, "smoothed")
+            score_T = (
+                self.deciding_score(video) if self.has_flags else self.score(video, "smoothed")
+            )
         except NotReadyError:
             return {}
         facts = {"frames": annotation.num_frames, "seconds": float(annotation.times_T[-1])}
