@@ -109,6 +109,13 @@ class AuditPool:
             fresh = self._reopened(root, revision, instead_of=opened)
             return query(fresh)
 
+    def is_at_hand(self, audit_id: str, revision: int | None) -> bool:
+        """Whether a short read takes no longer than handing it to a thread would."""
+        root = self._given.get(audit_id, "://")
+        found = self._open.get((root, revision))
+        fresh = found is not None and time.monotonic() - found.checked < CHECK_SECONDS
+        return fresh and "://" not in root
+
     def _opened(self, root: str, revision: int | None) -> OpenAudit:
         key = (root, revision)
         with self._lock:

@@ -6,7 +6,6 @@ port, among which the kernel spreads connections. See docs/decisions/013-service
 """
 
 import logging
-import os
 import socket
 import tempfile
 import threading
@@ -40,6 +39,9 @@ class Server:
             limit_concurrency=MAX_CONNECTIONS,
             timeout_keep_alive=IDLE_SECONDS,
             server_header=False,
+            proxy_headers=False,
+            lifespan="off",
+            ws="none",
         )
         self._server = uvicorn.Server(config)
         self._socket = listening_socket(settings.host, settings.port)
@@ -109,6 +111,8 @@ def running_service(
                 "runtime_env": {"env_vars": {FOLDER_VARIABLE: folder}},
             },
         )
+        if not verbose:
+            logging.getLogger("ray.serve").setLevel(logging.ERROR)
         serve.start(proxy_location="Disabled", logging_config=_logging(verbose))
         try:
             serve.run(

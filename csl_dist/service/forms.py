@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from csl_dist.service.reviews import Decision
-from csl_dist.service.settings import MAX_COLUMNS, MAX_COMMENT, MAX_ID
+from csl_dist.service.settings import MAX_COLUMNS, MAX_COMMENT, MAX_FRAMES_LISTED, MAX_ID
 
 MAX_FRAME = 100_000_000
 Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_ID)]
@@ -284,6 +284,37 @@ class ScoresUnderLabels(UnderLabels):
 
 class TrajectoryUnderLabels(UnderLabels):
     weighted: bool | None = None
+
+
+class TrajectoryQuery(BaseModel):
+    """Which trajectory, and how to answer it."""
+
+    video: Annotated[str, StringConstraints(max_length=MAX_ID)] = Field(
+        description="Id of a video.", examples=["v2"]
+    )
+    frame: Annotated[list[Frame], Field(max_length=MAX_FRAMES_LISTED)] | None = Field(
+        default=None, description="Single frames, instead of a range."
+    )
+    start: Frame = Field(default=0, description="First frame.")
+    stop: Frame | None = Field(default=None, description="The frame after the last.")
+    epoch: Annotated[list[int], Field(max_length=10_000)] | None = Field(
+        default=None, description="These checkpoints alone."
+    )
+    values: Values = Values.LOSS
+    weighted: bool | None = Field(default=None, description="As the run has it if left out.")
+    scorer: Annotated[str, StringConstraints(max_length=MAX_ID)] | None = None
+    columns: Annotated[int, Field(ge=1, le=MAX_COLUMNS)] | None = Field(
+        default=None, description="Put frames together in so many."
+    )
+    form: Form = Form.JSON
+    revision: Annotated[int, Field(ge=0, le=9999)] | None = Field(
+        default=None, description="Number of the audit; the newest if left out."
+    )
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it is one read of a chunk."""
+        return self.frame is not None and len(self.frame) == 1
 
 
 class Change(BaseModel):

@@ -9,7 +9,8 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 import pandas as pd
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from csl_dist.errors import CslError, DataError, NotReadyError
@@ -32,6 +33,7 @@ from csl_dist.service.forms import (
     StageLine,
     State,
     TrajectoryAnswer,
+    TrajectoryQuery,
     TrajectoryUnderLabels,
     UnderLabels,
     Values,
@@ -40,11 +42,11 @@ from csl_dist.service.forms import (
 )
 from csl_dist.service.media import shown_as
 from csl_dist.service.packing import arrow_answer, json_answer, npy_answer, plain, require_room
+from csl_dist.service.parameters import QuickRoute, parsed_query, query_parameters
 from csl_dist.service.reviewing import review_row, state_of
 from csl_dist.service.settings import (
     MAX_COLUMNS,
     MAX_EXPORT_BYTES,
-    MAX_FRAMES_LISTED,
     MAX_ID,
     MAX_PAGE,
 )
@@ -71,6 +73,26 @@ Stop = Annotated[Frame | None, Query(description="The frame after the last.")]
 def reading_routes(pool: AuditPool) -> APIRouter:
     """All routes below /api/audits that read."""
     routes = APIRouter(prefix="/api/audits", tags=["audits"])
+
+    async def read_trajectory(request: Request) -> Response:
+        """Losses of any frames under any checkpoints, or log-probabilities of all classes."""
+        audit = request.path_params["audit"]
+        asked = parsed_query(TrajectoryQuery, request.query_params)
+
+        def answer() -> Response:
+            return pool.read(audit, asked.revision, lambda opened: _trajectory(opened, asked))
+
+        if asked.is_short and pool.is_at_hand(audit, asked.revision):
+            return answer()
+        return await run_in_threadpool(answer)
+
+    routes.add_api_route(
+        "/{audit}/trajectory",
+        read_trajectory,
+        response_model=TrajectoryAnswer,
+        route_class_override=QuickRoute,
+        openapi_extra={"parameters": query_parameters(TrajectoryQuery)},
+    )
 
     @routes.get("", response_model=list[AuditEntry])
     def list_audits() -> Response:
@@ -174,59 +196,6 @@ def reading_routes(pool: AuditPool) -> APIRouter:
         """The same under labels that the request gives: no model is needed for that."""
         return pool.read(audit, revision, lambda opened: _scores(opened, asked))
 
-    @routes.get("/{audit}/trajectory", response_model=TrajectoryAnswer)
-    def read_trajectory(
-        audit: str,
-        video: Video,
-        frame: Annotated[
-            list[Frame] | None,
-            Query(max_length=MAX_FRAMES_LISTED, description="Single frames, instead of a range."),
-        ] = None,
-        start: Start = 0,
-        stop: Stop = None,
-        epoch: Annotated[
-            list[int] | None, Query(max_length=10_000, description="These checkpoints alone.")
-        ] = None,
-        values: Values = Values.LOSS,
-        weighted: bool | None = None,
-        scorer: Scorer = None,
-        columns: Columns = None,
-        form: Form = Form.JSON,
-        revision: Revision = None,
-    ) -> Response:
-        """Losses of any frames under any checkpoints, or log-probabilities of all classes."""
-
-        def answer(opened: OpenAudit) -> Response:
-            opened.video(video)
-            audit = opened.audit
-            trajectory = audit.log_probabilities(video, scorer=_scorer(audit, scorer))
-            rows, epochs = _rows(trajectory.epochs, epoch)
-            frames = _frames(frame, start, stop, trajectory.shape[1], video)
-            width = len(audit.classes) if values is Values.LOG_PROBABILITY else 1
-            num_shown = min(len(frames), columns or len(frames))
-            require_room(len(epochs) * num_shown * width)
-            if values is Values.LOG_PROBABILITY:
-                if columns is not None:
-                    raise DataError("log-probabilities are not put together in columns")
-                read = _stacked(frames, lambda a, b: trajectory.read(a, b))
-            elif columns is not None and frame is None:
-                under = TrajectoryUnderLabels(
-                    video=video, start=start, stop=stop, scorer=scorer, columns=columns
-                )
-                return _column_losses(opened, under, weighted, rows, epochs, form)
-            else:
-                read = _stacked(
-                    frames,
-                    lambda a, b: audit.trajectory(
-                        video, frames=slice(a, b), weighted=weighted, scorer=scorer
-                    ),
-                )
-            return _trajectory_answer(
-                audit, video, scorer, frames, epochs, read[rows], values, form
-            )
-
-        return pool.read(audit, revision, answer)
-
     @routes.post("/{audit}/trajectory", response_model=TrajectoryAnswer)
     def trajectory_under_labels(
         audit: str, asked: TrajectoryUnderLabels, revision: Revision = None
@@ -235,9 +204,10 @@ def reading_routes(pool: AuditPool) -> APIRouter:
 
         def answer(opened: OpenAudit) -> Response:
             opened.video(asked.video)
-            epochs = opened.audit.log_probabilities(asked.video, scorer=asked.scorer).epochs
+            scorer = _scorer(opened.audit, asked.scorer)
+            epochs = opened.audit.log_probabilities(asked.video, scorer=scorer).epochs
             rows, chosen = _rows(epochs, None)
-            return _column_losses(opened, asked, asked.weighted, rows, chosen, asked.form)
+            return _column_losses(opened, asked, rows, chosen)
 
         return pool.read(audit, revision, answer)
 
@@ -435,13 +405,44 @@ def _labels(audit: Audit, annotation: Annotation, asked: UnderLabels) -> IntArra
     return labels_T
 
 
+def _trajectory(opened: OpenAudit, asked: TrajectoryQuery) -> Response:
+    opened.video(asked.video)
+    audit, scorer = opened.audit, _scorer(opened.audit, asked.scorer)
+    trajectory = audit.log_probabilities(asked.video, scorer=scorer)
+    rows, epochs = _rows(trajectory.epochs, asked.epoch)
+    if asked.columns is not None:
+        if asked.values is not Values.LOSS or asked.frame is not None:
+            raise DataError("only losses of a range of frames are put together in columns")
+        under = TrajectoryUnderLabels(
+            video=asked.video,
+            start=asked.start,
+            stop=asked.stop,
+            scorer=scorer,
+            columns=asked.columns,
+            weighted=asked.weighted,
+            form=asked.form,
+        )
+        return _column_losses(opened, under, rows, epochs)
+    frames = _frames(asked, trajectory.shape[1])
+    width = len(audit.classes) if asked.values is Values.LOG_PROBABILITY else 1
+    require_room(len(epochs) * len(frames) * width)
+
+    def read(start: int, stop: int) -> FloatArray:
+        if asked.values is Values.LOG_PROBABILITY:
+            return trajectory.read(start, stop)
+        span = slice(start, stop)
+        return audit.trajectory(asked.video, frames=span, weighted=asked.weighted, scorer=scorer)
+
+    if isinstance(frames, range):
+        values = read(frames.start, frames.stop)
+    else:
+        values = np.concatenate([read(frame, frame + 1) for frame in frames], axis=1)
+    facts = {"video": asked.video, "scorer": scorer, "epochs": epochs}
+    return _trajectory_answer(audit, facts, frames, values[rows], asked.values, asked.form)
+
+
 def _column_losses(
-    opened: OpenAudit,
-    asked: TrajectoryUnderLabels,
-    weighted: bool | None,
-    rows: slice | list[int],
-    epochs: list[int],
-    form: Form,
+    opened: OpenAudit, asked: TrajectoryUnderLabels, rows: slice | list[int], epochs: list[int]
 ) -> Response:
     """Mean losses (E, columns) of a range of frames, read block by block."""
     audit, video = opened.audit, asked.video
@@ -460,7 +461,7 @@ def _column_losses(
             video,
             frames=slice(span.start + a, span.start + b),
             labels=labels_T,
-            weighted=weighted,
+            weighted=asked.weighted,
             scorer=scorer,
         )[rows]
         known_T = ~np.isnan(losses_ET[0])
@@ -470,22 +471,20 @@ def _column_losses(
     with np.errstate(invalid="ignore", divide="ignore"):
         means = totals / counts
     frames = (span.start + firsts).tolist()
-    return _trajectory_answer(audit, video, asked.scorer, frames, epochs, means, Values.LOSS, form)
+    facts = {"video": video, "scorer": scorer, "epochs": epochs}
+    return _trajectory_answer(audit, facts, frames, means, Values.LOSS, asked.form)
 
 
 def _trajectory_answer(
     audit: Audit,
-    video: str,
-    scorer: str | None,
+    facts: dict[str, Any],
     frames: list[int] | range,
-    epochs: list[int],
     values: FloatArray,
     what: Values,
     form: Form,
 ) -> Response:
     if form is Form.NPY:
         return npy_answer(values)
-    facts = {"video": video, "scorer": scorer or audit.scorer, "epochs": epochs}
     if form is Form.ARROW:
         by_frame = np.moveaxis(values.astype(np.float32), 1, 0)
         columns = {"frame": np.array(frames), what.value: by_frame}
@@ -493,22 +492,13 @@ def _trajectory_answer(
     return json_answer(facts | {"frames": list(frames), what.value: plain(values)})
 
 
-def _stacked(frames: range | list[int], read: Any) -> FloatArray:
-    """Values (E, frames, …) of a range in one read, of single frames in one each."""
-    if isinstance(frames, range):
-        return read(frames.start, frames.stop)
-    return np.concatenate([read(frame, frame + 1) for frame in frames], axis=1)
-
-
-def _frames(
-    listed: list[int] | None, start: int, stop: int | None, num_frames: int, video: str
-) -> range | list[int]:
-    if listed is None:
-        span = _span(start, stop, num_frames, video)
+def _frames(asked: TrajectoryQuery, num_frames: int) -> range | list[int]:
+    if asked.frame is None:
+        span = _span(asked.start, asked.stop, num_frames, asked.video)
         return range(span.start, span.stop)
-    for frame in listed:
-        _span(frame, frame + 1, num_frames, video)
-    return listed
+    for frame in asked.frame:
+        _span(frame, frame + 1, num_frames, asked.video)
+    return asked.frame
 
 
 def _rows(epochs: list[int], wanted: list[int] | None) -> tuple[slice | list[int], list[int]]:
