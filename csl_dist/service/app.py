@@ -53,8 +53,8 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         settings.roots, database=settings.database, more_roots=jobs.roots if jobs else list
     )
     _add_errors(app)
+    app.include_router(reading_routes(pool))  # the first to be matched: the one most asked
     _add_own_routes(app, settings, pool)
-    app.include_router(reading_routes(pool))
     app.include_router(reviewing_routes(pool, settings.database))
     app.include_router(media_routes(pool))
     app.mount("/static", StaticFiles(directory=STATIC))
