@@ -534,6 +534,11 @@ const chooser = {
       this.at = (this.at + step + this.fitting.length) % this.fitting.length;
       this.mark();
     }
+    const digit = /^[1-9]$/.test(event.key) && $("label-text").value === "" && state.facts.classes[event.key - 1];
+    if (digit) {
+      event.preventDefault();
+      this.pick(digit.name);
+    }
     if (event.key === "Enter") {
       event.preventDefault();
       if (this.fitting.length) this.pick(this.fitting[this.at].name);

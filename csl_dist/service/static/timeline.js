@@ -1,6 +1,6 @@
 // The timeline: labels, flags, scores and losses over the same frames, drawn on a canvas.
 
-const GUTTER = 104;
+const GUTTER = 96;
 const GAP = 7;
 const CIVIDIS = [[0, 34, 78], [65, 77, 107], [124, 123, 120], [188, 175, 111], [254, 232, 56]];
 
@@ -124,11 +124,11 @@ const rowsOf = (view, colour) => {
   const score = [];
   if (view.before) score.push({ values: view.before, colour: colour("old"), dash: [4, 3], width: 1.4 });
   score.push({ values: view.score, colour: colour("curve"), dash: [], width: 1.8 });
-  rows.push({ name: view.scoreName, height: 112, draw: curves(score, view.threshold, true) });
+  rows.push({ name: view.scoreName, height: 104, draw: curves(score, view.threshold, true) });
   const palette = ["second", "third", "fourth", "flag"];
   const lines = view.csl.map((one, i) => ({ ...one, colour: colour(palette[i % 4]), dash: i ? [5, 3] : [], width: 1.5 }));
-  rows.push({ name: "CSL by scorer", height: 74, draw: curves(lines, null, false) });
-  if (view.losses) rows.push({ name: "loss by\ncheckpoint", height: 84, draw: heatmap(view.losses) });
+  rows.push({ name: "CSL by scorer", height: 64, draw: curves(lines, null, false) });
+  if (view.losses) rows.push({ name: "loss by\ncheckpoint", height: 76, draw: heatmap(view.losses) });
   return rows;
 };
 
