@@ -69,7 +69,7 @@ def _behind_proxy(settings: ServiceSettings) -> serve.Application:
     class Proxied:
         pass
 
-    return Proxied.bind()
+    return Proxied.bind()  # type: ignore[attr-defined]
 
 
 def _asking(port: int) -> Callable[[int], object]:

@@ -14,12 +14,12 @@ import csl_dist
 from csl_dist.errors import CslError, JobError, NotReadyError, StorageError
 from csl_dist.service.audits import AuditPool, NotFoundError
 from csl_dist.service.forms import Health, Problem, SubmitForm, Submitted
-from csl_dist.service.guard import COOKIE, Guard, TooLargeError
+from csl_dist.service.guard import COOKIE, Guard
 from csl_dist.service.media import media_routes
 from csl_dist.service.packing import json_answer
 from csl_dist.service.reading import reading_routes
 from csl_dist.service.reviewing import reviewing_routes
-from csl_dist.service.settings import MAX_BODY_BYTES, ServiceSettings, audit_ids
+from csl_dist.service.settings import ServiceSettings, audit_ids
 from csl_dist.service.submitting import JobRoots, submit
 from csl_dist.service.telemetry import Counted, metrics_text
 
@@ -127,11 +127,6 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     def refused(request: Request, error: HTTPException) -> Response:
         return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)
-
-    @app.exception_handler(TooLargeError)
-    def too_large(request: Request, error: TooLargeError) -> Response:
-        sentence = f"the request is larger than {MAX_BODY_BYTES:,} bytes; send less at once"
-        return JSONResponse({"error": sentence}, 413)
 
 
 def _sentence(errors: Sequence[Any]) -> str:

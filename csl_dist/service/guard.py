@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from csl_dist.service.settings import MAX_BODY_BYTES, ServiceSettings, is_loopback
@@ -28,6 +29,7 @@ OPEN_PATHS = ("/", "/docs", "/api/health", "/openapi.json", "/favicon.ico")
 """What is answered without a token: the page itself, which holds no data."""
 OPEN_FOLDER = "/static/"
 READING = ("GET", "HEAD")
+TOO_LARGE = f"the request is larger than {MAX_BODY_BYTES:,} bytes; send less at once"
 
 HEADERS = {
     "content-security-policy": (
@@ -85,7 +87,7 @@ class Guard:
             return 401, "this service wants its token, as the header `Authorization: Bearer TOKEN`"
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length) > MAX_BODY_BYTES:
-            return 413, f"the request is larger than {MAX_BODY_BYTES:,} bytes; send less at once"
+            return 413, TOO_LARGE
         return None
 
     def _is_let_in(self, scope: Scope, headers: Headers) -> bool:
@@ -98,10 +100,6 @@ class Guard:
         return scope["method"] in READING and _same(_cookie(headers), self._token)
 
 
-class TooLargeError(Exception):
-    """A body that is larger than it may be, or than it said."""
-
-
 def _bounded(receive: Receive) -> Receive:
     """Counts what comes in, as a request need not say its length."""
     received = 0
@@ -111,7 +109,7 @@ def _bounded(receive: Receive) -> Receive:
         message = await receive()
         received += len(message.get("body", b""))
         if received > MAX_BODY_BYTES:
-            raise TooLargeError
+            raise HTTPException(413, TOO_LARGE)
         return message
 
     return counted

@@ -5,12 +5,13 @@ import json
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from fastapi import Response
 from pydantic_core import to_json
 
 from csl_dist.errors import DataError
-from csl_dist.records import FloatArray, IntArray
+from csl_dist.records import FloatArray
 from csl_dist.service.settings import MAX_VALUES
 
 NPY_TYPE = "application/x-npy"
@@ -36,7 +37,7 @@ def npy_answer(values: FloatArray) -> Response:
     return Response(buffer.getvalue(), media_type=NPY_TYPE)
 
 
-def arrow_answer(columns: dict[str, FloatArray | IntArray], facts: dict[str, Any]) -> Response:
+def arrow_answer(columns: dict[str, npt.NDArray[Any]], facts: dict[str, Any]) -> Response:
     """One row a frame; a column (T,), or (T, …) as lists of fixed length, in C order."""
     arrays = []
     for values in columns.values():
