@@ -14,7 +14,7 @@ import pytest
 import sqlalchemy as sa
 from made_run import WRONG
 from postgres_server import postgres_server
-from test_service import client_of, refusal
+from served import client_of, refusal
 
 import csl_dist
 from csl_dist.errors import ConfigError, StorageError
@@ -24,6 +24,7 @@ from csl_dist.service.reviews import (
     Board,
     Decision,
     NewReview,
+    Review,
     ReviewStore,
     is_disputed,
     store_of,
@@ -181,21 +182,20 @@ def test_board_holds_the_last_decision_of_each_reviewer(store: ReviewStore) -> N
 
 def test_unsure_disputes_nobody() -> None:
     made = [
-        replace_number(review(), 1),
-        replace_number(review(reviewer="Bob", decision=Decision.UNSURE, label=None), 2),
+        recorded(review(), 1),
+        recorded(review(reviewer="Bob", decision=Decision.UNSURE, label=None), 2),
     ]
     assert not is_disputed(made)
 
 
-def replace_number(new: NewReview, number: int) -> Any:
-    from csl_dist.service.reviews import Review
-
+def recorded(new: NewReview, number: int) -> Review:
+    """A decision on record."""
     return Review(**asdict(new), number=number, when=datetime.now(UTC))
 
 
 def test_progress_counts_the_last_decision_of_each_span() -> None:
     held = {
-        ("v", i, i + 1): [replace_number(review(decision=decision, label=None), i)]
+        ("v", i, i + 1): [recorded(review(decision=decision, label=None), i)]
         for i, decision in enumerate(["wrong", "wrong", "boundary", "correct", "unsure"])
     }
     found = progress(

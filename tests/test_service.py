@@ -18,11 +18,14 @@ import pyarrow as pa
 import pytest
 from made_run import NUM_EPOCHS, NUM_FRAMES, TRUE_LABELS, WRONG
 from PIL import Image
+from served import HERE, client_of, refusal
 from starlette.testclient import TestClient
+from typer.testing import CliRunner
 
 import csl_dist
+from csl_dist.cli.app import app as cli
 from csl_dist.config import FlagConfig
-from csl_dist.errors import ConfigError
+from csl_dist.errors import ConfigError, NotReadyError
 from csl_dist.findings import write_flags
 from csl_dist.frames import FrameFolder
 from csl_dist.publish import publish_verdict
@@ -33,20 +36,11 @@ from csl_dist.remote import jobs
 from csl_dist.run import write_run_file
 from csl_dist.run_file import put_videos, read_videos
 from csl_dist.service import audits, packing, reading, settings
-from csl_dist.service.app import create_app
+from csl_dist.service.deployment import listening_socket, running_service
 from csl_dist.service.guard import COOKIE, HEADERS
-from csl_dist.service.reviews import store_of
 from csl_dist.service.settings import ServiceSettings, audit_ids
 
-HERE = "http://127.0.0.1:8000"
 TOKEN = "a-token-of-some-length"
-
-
-def client_of(*roots: str, **given: Any) -> TestClient:
-    for root in roots:
-        store_of(root, given.get("database")).create()
-    app = create_app(ServiceSettings(roots=roots, **given))
-    return TestClient(app, base_url=HERE, raise_server_exceptions=False)
 
 
 @pytest.fixture(scope="module")
@@ -64,16 +58,6 @@ def client(root: str) -> TestClient:
 @pytest.fixture(scope="module")
 def audit(root: str) -> Audit:
     return csl_dist.open_audit(root)
-
-
-def refusal(answer: Any, status: int) -> str:
-    """The one sentence of a refused request."""
-    assert answer.status_code == status, answer.text
-    assert list(answer.json()) == ["error"]
-    sentence: str = answer.json()["error"]
-    assert sentence
-    assert "\n" not in sentence
-    return sentence
 
 
 # Reading
@@ -560,3 +544,17 @@ def test_flag_config_without_flags_serves_an_empty_queue(tmp_path: Path) -> None
     root = made_run.make_run(tmp_path, FlagConfig(scorer="transformer", min_frames=290))
     page = client_of(root).get("/api/audits/run/flags?text=x").json()
     assert (page["total"], page["flags"]) == (0, [])
+
+
+def test_port_that_is_taken_is_refused_before_anything_starts(root: str) -> None:
+    with listening_socket("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        settings = ServiceSettings(roots=(root,), port=port)
+        with pytest.raises(ConfigError, match="choose another --port"), running_service(settings):
+            pytest.fail("it must not start")
+
+
+def test_root_that_is_none_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NotReadyError, match="is not a run root"):
+        CliRunner().invoke(cli, ["serve", str(tmp_path)], catch_exceptions=False)
+    assert not (tmp_path / "reviews.db").exists()

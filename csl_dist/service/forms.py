@@ -113,7 +113,7 @@ class VideoFacts(BaseModel):
     fps: float
     media: Literal["video", "frames", "features", "missing"]
     note: str | None = Field(description="Why there is no picture, or why it is shown by frames.")
-    labels: list[tuple[int, int, int]] = Field(
+    labels: list[list[int]] = Field(
         description="Runs of equal labels: start, stop, class id; -1 is unlabelled."
     )
     times: list[float] | None = Field(
@@ -277,8 +277,8 @@ class UnderLabels(BaseModel):
 
 class ScoresUnderLabels(UnderLabels):
     names: Annotated[list[Name], Field(min_length=1, max_length=20)] = ["deciding", "csl"]
-    of: tuple[Frame, Frame] | None = Field(
-        default=None, description="A span whose mean score is told, before and after."
+    of: Annotated[list[Frame], Field(min_length=2, max_length=2)] | None = Field(
+        default=None, description="Start and stop of a span whose mean score is told."
     )
 
 

@@ -16,6 +16,16 @@ from csl_dist.service.settings import MAX_VALUES
 
 NPY_TYPE = "application/x-npy"
 ARROW_TYPE = "application/vnd.apache.arrow.stream"
+ARRAYS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "As JSON, or as bytes of the form that was asked for",
+        "content": {
+            name: {"schema": {"type": "string", "format": "binary"}}
+            for name in (NPY_TYPE, ARROW_TYPE)
+        },
+    }
+}
+"""What the OpenAPI page says of routes that answer arrays."""
 DIGITS = 6
 """After the point: losses and scores are sums of float16 numbers."""
 

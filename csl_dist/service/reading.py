@@ -41,7 +41,14 @@ from csl_dist.service.forms import (
     VideoPage,
 )
 from csl_dist.service.media import shown_as
-from csl_dist.service.packing import arrow_answer, json_answer, npy_answer, plain, require_room
+from csl_dist.service.packing import (
+    ARRAYS,
+    arrow_answer,
+    json_answer,
+    npy_answer,
+    plain,
+    require_room,
+)
 from csl_dist.service.parameters import QuickRoute, parsed_query, query_parameters
 from csl_dist.service.reviewing import review_row, state_of
 from csl_dist.service.settings import (
@@ -90,6 +97,7 @@ def reading_routes(pool: AuditPool) -> APIRouter:
         "/{audit}/trajectory",
         read_trajectory,
         response_model=TrajectoryAnswer,
+        responses=ARRAYS,
         route_class_override=QuickRoute,
         openapi_extra={"parameters": query_parameters(TrajectoryQuery)},
     )
@@ -162,7 +170,7 @@ def reading_routes(pool: AuditPool) -> APIRouter:
 
         return json_answer(pool.read(audit, revision, page))
 
-    @routes.get("/{audit}/scores", response_model=Scores)
+    @routes.get("/{audit}/scores", response_model=Scores, responses=ARRAYS)
     def read_scores(
         audit: str,
         video: Video,
@@ -189,14 +197,14 @@ def reading_routes(pool: AuditPool) -> APIRouter:
         )
         return pool.read(audit, revision, lambda opened: _scores(opened, asked))
 
-    @routes.post("/{audit}/scores", response_model=Scores)
+    @routes.post("/{audit}/scores", response_model=Scores, responses=ARRAYS)
     def score_under_labels(
         audit: str, asked: ScoresUnderLabels, revision: Revision = None
     ) -> Response:
         """The same under labels that the request gives: no model is needed for that."""
         return pool.read(audit, revision, lambda opened: _scores(opened, asked))
 
-    @routes.post("/{audit}/trajectory", response_model=TrajectoryAnswer)
+    @routes.post("/{audit}/trajectory", response_model=TrajectoryAnswer, responses=ARRAYS)
     def trajectory_under_labels(
         audit: str, asked: TrajectoryUnderLabels, revision: Revision = None
     ) -> Response:
@@ -378,7 +386,7 @@ def _change(
     if asked.of is None:
         return None
     num_frames = audit.annotation(asked.video).num_frames
-    span = _span(*asked.of, num_frames, asked.video)
+    span = _span(asked.of[0], asked.of[1], num_frames, asked.video)
 
     def mean(labels: IntArray | None) -> float | None:
         score_T = audit.deciding_score(asked.video, labels=labels)[span.start : span.stop]

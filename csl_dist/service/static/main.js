@@ -119,7 +119,8 @@ const queue = new Queue($("list"), $("spacer"), {
     return answer;
   },
   colourOf,
-  onSelect: (flag, index) => guarded(() => showFlag(flag, index)),
+  onSelect: (flag, index) => showFlag(flag, index),
+  onClick: (index) => act(() => queue.select(index)),
 });
 
 let typing = null;
@@ -171,7 +172,7 @@ const showFlag = async (flag, index) => {
   }
   player.seek(flag.start);
   showPanel();
-  await draw();
+  guarded(draw);
 };
 
 const takeReviews = (fresh) => {
@@ -389,7 +390,8 @@ const decide = async (values) => {
   state.moved = null;
   showPanel();
   toast(`${flag.video} ${clock(flag.start_seconds)}: ${decisionWords(review)}`);
-  await Promise.all([draw(), showProgress()]);
+  guarded(draw);
+  guarded(showProgress);
 };
 
 /** Takes the last decision back: what held before holds again. */
@@ -400,18 +402,18 @@ const undo = async () => {
   await save(last.flag, last.earlier ? { decision, label, new_start, new_stop, comment } : { decision });
   if (state.flag !== last.flag) await queue.select(last.index);
   toast(last.earlier ? `Back to: ${decisionWords(last.earlier)}` : "Decision withdrawn");
-  await Promise.all([draw(), showProgress()]);
+  guarded(draw);
+  guarded(showProgress);
 };
 
 const chooseLabel = async (label) => {
-  if (label === state.flag.label && !state.moved) return decide({ decision: "correct" });
-  if (!state.moved) return decide({ decision: "wrong", label });
+  if (!state.moved) return decide(label === state.flag.label ? { decision: "correct" } : { decision: "wrong", label });
   state.moved.label = label;
   showPanel();
-  return draw();
+  guarded(draw);
 };
 
-const toggleBoundary = async () => {
+const toggleBoundary = () => {
   const own = mine(state.flag);
   state.moved = state.moved ? null : {
     start: own?.new_start ?? state.flag.start,
@@ -419,15 +421,15 @@ const toggleBoundary = async () => {
     label: own?.label ?? state.flag.suggested,
   };
   showPanel();
-  await draw();
+  guarded(draw);
 };
 
-const moveEdge = async (edge) => {
-  if (!state.moved) await toggleBoundary();
+const moveEdge = (edge) => {
+  if (!state.moved) toggleBoundary();
   if (edge === "start") state.moved.start = Math.min(player.frame, state.moved.stop - 1);
   else state.moved.stop = Math.max(player.frame + 1, state.moved.start + 1);
   showPanel();
-  await draw();
+  guarded(draw);
 };
 
 const keepBoundary = () => {
@@ -525,7 +527,7 @@ const chooser = {
   },
   pick(name) {
     $("label-dialog").close();
-    guarded(() => chooseLabel(name));
+    act(() => chooseLabel(name));
   },
   key(event) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -566,6 +568,13 @@ const guarded = async (action) => {
   }
 };
 
+/** One after the other: a key that comes while a span is loaded or saved waits for that. */
+let doing = Promise.resolve();
+const act = (action) => {
+  const done = doing.then(() => (isReady() ? guarded(action) : null));
+  doing = done.catch(() => {});
+};
+
 // Keys and buttons ----------------------------------------------------------------------------
 
 const step = (event, direction) => {
@@ -578,7 +587,7 @@ const ACTIONS = {
   a: () => decide({ decision: "wrong", label: state.flag.suggested }),
   c: () => decide({ decision: "correct" }),
   u: () => decide({ decision: "unsure" }),
-  l: () => chooser.open(),
+  l: () => { chooser.open(); },
   b: toggleBoundary,
   "[": () => moveEdge("start"),
   "]": () => moveEdge("stop"),
@@ -595,7 +604,7 @@ const ACTIONS = {
   " ": () => player.toggle(state.flag),
   v: () => {
     state.zoomed = !state.zoomed;
-    return draw();
+    guarded(draw);
   },
 };
 
@@ -616,8 +625,8 @@ document.addEventListener("keydown", (event) => {
   if (key === "?") $("help-dialog").showModal();
   else if (key === "/") $("filter-text").focus();
   else if (isReady() && /^[1-9]$/.test(key) && state.facts.classes[key - 1]) {
-    guarded(() => chooseLabel(state.facts.classes[key - 1].name));
-  } else if (isReady() && ACTIONS[key]) guarded(() => ACTIONS[key](event));
+    act(() => chooseLabel(state.facts.classes[key - 1].name));
+  } else if (isReady() && ACTIONS[key]) act(() => ACTIONS[key](event));
   else return;
   event.preventDefault();
 });
@@ -631,7 +640,7 @@ for (const [id, key] of Object.entries(BUTTONS)) {
     if (!isReady()) return;
     // Keys go on working as if the button had not been clicked.
     if (event.detail) $(id).blur();
-    guarded(() => ACTIONS[key](event));
+    act(() => ACTIONS[key](event));
   });
 }
 $("help-button").addEventListener("click", () => $("help-dialog").showModal());

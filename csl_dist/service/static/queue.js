@@ -7,8 +7,8 @@ const PAGE = 100;
 const SPARE = 6;
 
 export class Queue {
-  constructor(list, spacer, { fetchPage, colourOf, onSelect }) {
-    Object.assign(this, { list, spacer, fetchPage, colourOf, onSelect });
+  constructor(list, spacer, { fetchPage, colourOf, onSelect, onClick }) {
+    Object.assign(this, { list, spacer, fetchPage, colourOf, onSelect, onClick });
     this.reset();
     list.addEventListener("scroll", () => this.draw());
     new ResizeObserver(() => this.draw()).observe(list);
@@ -64,7 +64,7 @@ export class Queue {
       this.list.scrollTop = Math.max(0, top - clientHeight / 3);
     }
     this.draw();
-    this.onSelect(flag, index);
+    await this.onSelect(flag, index);
     return true;
   }
 
@@ -121,7 +121,7 @@ export class Queue {
         swatch(this.colourOf(flag.suggested)), flag.suggested),
       mark(flag));
     row.style.top = `${index * ROW}px`;
-    row.addEventListener("click", () => this.select(index));
+    row.addEventListener("click", () => this.onClick(index));
     return row;
   }
 }
