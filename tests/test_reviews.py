@@ -273,6 +273,7 @@ def test_two_reviewers_see_each_others_decisions(made_root: str, database: str) 
         ({"video": "v9"}, 404, "no video"),
         ({"reviewer": "  "}, 422, "reviewer"),
         ({"comment": "x" * 3000}, 422, "comment"),
+        ({"comment": "PostgreSQL keeps no \0"}, 422, "NUL"),
         ({"decision": "maybe"}, 422, "decision"),
         ({"number": 1}, 422, "number"),
     ],

@@ -4,6 +4,7 @@ A run may go on while it is served: an audit is opened again when its files chan
 it has no flags, after some seconds. What vanished under a reader is read once more from the new.
 """
 
+import contextlib
 import threading
 import time
 from collections import OrderedDict
@@ -110,11 +111,23 @@ class AuditPool:
             return query(fresh)
 
     def is_at_hand(self, audit_id: str, revision: int | None) -> bool:
-        """Whether a short read takes no longer than handing it to a thread would."""
+        """Whether a short read takes no longer than handing it to a thread would.
+
+        A finished audit on local disk is; whether it changed is looked up beside, for the next one.
+        """
         root = self._given.get(audit_id, "://")
         found = self._open.get((root, revision))
-        fresh = found is not None and time.monotonic() - found.checked < CHECK_SECONDS
-        return fresh and "://" not in root
+        if found is None or "://" in root or not found.audit.has_flags:
+            return False
+        if time.monotonic() - found.checked > CHECK_SECONDS:
+            found.checked = time.monotonic()
+            threading.Thread(target=self._refresh, args=(root, revision, found)).start()
+        return True
+
+    def _refresh(self, root: str, revision: int | None, found: OpenAudit) -> None:
+        with contextlib.suppress(CslError):  # the next reader meets it
+            if _state(root) != found.state:
+                self._reopened(root, revision, instead_of=found)
 
     def _opened(self, root: str, revision: int | None) -> OpenAudit:
         key = (root, revision)
@@ -125,14 +138,12 @@ class AuditPool:
         if found is None:
             return self._reopened(root, revision, instead_of=None)
         age = time.monotonic() - found.checked
-        if found.audit.has_flags:
-            if age > CHECK_SECONDS:
-                found.checked = time.monotonic()
-                if _state(root) != found.state:
-                    return self._reopened(root, revision, instead_of=found)
-        elif age > UNFINISHED_SECONDS:
-            return self._reopened(root, revision, instead_of=found)
-        return found
+        if not found.audit.has_flags:
+            is_stale = age > UNFINISHED_SECONDS
+        elif is_stale := age > CHECK_SECONDS:
+            found.checked = time.monotonic()
+            is_stale = _state(root) != found.state
+        return self._reopened(root, revision, instead_of=found) if is_stale else found
 
     def _reopened(
         self, root: str, revision: int | None, *, instead_of: OpenAudit | None

@@ -159,6 +159,8 @@ class ReviewForm(BaseModel):
 
     @model_validator(mode="after")
     def _fits_the_decision(self) -> "ReviewForm":
+        if "\0" in self.key + self.reviewer + self.comment:
+            raise ValueError("key, reviewer and comment must not hold the character NUL")
         changes = self.decision in (Decision.WRONG, Decision.BOUNDARY)
         if changes != (self.label is not None):
             raise ValueError(
@@ -289,9 +291,7 @@ class TrajectoryUnderLabels(UnderLabels):
 class TrajectoryQuery(BaseModel):
     """Which trajectory, and how to answer it."""
 
-    video: Annotated[str, StringConstraints(max_length=MAX_ID)] = Field(
-        description="Id of a video.", examples=["v2"]
-    )
+    video: Name = Field(description="Id of a video.", examples=["v2"])
     frame: Annotated[list[Frame], Field(max_length=MAX_FRAMES_LISTED)] | None = Field(
         default=None, description="Single frames, instead of a range."
     )
@@ -302,7 +302,7 @@ class TrajectoryQuery(BaseModel):
     )
     values: Values = Values.LOSS
     weighted: bool | None = Field(default=None, description="As the run has it if left out.")
-    scorer: Annotated[str, StringConstraints(max_length=MAX_ID)] | None = None
+    scorer: Name | None = None
     columns: Annotated[int, Field(ge=1, le=MAX_COLUMNS)] | None = Field(
         default=None, description="Put frames together in so many."
     )

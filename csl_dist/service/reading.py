@@ -28,6 +28,7 @@ from csl_dist.service.forms import (
     FlagPage,
     Form,
     Frame,
+    Name,
     Scores,
     ScoresUnderLabels,
     StageLine,
@@ -63,11 +64,11 @@ DECIDING = "deciding"
 BLOCK_FRAMES = 8192
 COPY_BYTES = 1 << 20
 
-Video = Annotated[str, Query(max_length=MAX_ID, description="Id of a video.", examples=["v2"])]
+Video = Annotated[Name, Query(description="Id of a video.", examples=["v2"])]
 Revision = Annotated[
     int | None, Query(ge=0, le=9999, description="Number of the audit; the newest if left out.")
 ]
-Scorer = Annotated[str | None, Query(max_length=MAX_ID, description="Another scorer's view.")]
+Scorer = Annotated[Name | None, Query(description="Another scorer's view.")]
 Offset = Annotated[int, Query(ge=0, le=10**9)]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
 Columns = Annotated[
@@ -175,7 +176,7 @@ def reading_routes(pool: AuditPool) -> APIRouter:
         audit: str,
         video: Video,
         name: Annotated[
-            list[Annotated[str, Query(max_length=MAX_ID)]] | None,
+            list[Name] | None,
             Query(max_length=20, description="`deciding`, csl, margin, csl_smoothed and others."),
         ] = None,
         scorer: Scorer = None,

@@ -4,6 +4,7 @@ import ipaddress
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from csl_dist.errors import ConfigError
 from csl_dist.records import fingerprint
@@ -65,6 +66,7 @@ class ServiceSettings:
         return f"http://{host}:{self.port}"
 
 
+@lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
     """Whether only this machine reaches a host name or address."""
     try:
