@@ -121,6 +121,21 @@ def test_trajectory_of_a_frame_is_the_librarys(client: TestClient, audit: Audit)
     np.testing.assert_allclose(answer["loss"], expected, atol=1e-5)
 
 
+def test_short_cut_answers_as_the_route_does(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = "/api/audits/run/trajectory?video=v2&frame=130"
+    queries = ["", "&form=npy", "&scorer=framewise&weighted=false", "&revision=0", "&frame=131"]
+    queries += ["&scorer=none", "&frame=x", "&revision=9", "&values=log_probability", "&epoch=2"]
+    client.get(base)
+    quick = [client.get(base + query) for query in queries]
+    monkeypatch.setattr(audits.AuditPool, "is_at_hand", lambda *_: False)
+    for query, answer in zip(queries, quick, strict=True):
+        slow = client.get(base + query)
+        assert (slow.status_code, slow.content) == (answer.status_code, answer.content), query
+        assert dict(slow.headers) == dict(answer.headers)
+
+
 def test_trajectory_of_any_frames_and_checkpoints_in_every_form(
     client: TestClient, audit: Audit
 ) -> None:

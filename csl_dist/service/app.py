@@ -20,6 +20,7 @@ from csl_dist.service.packing import json_answer
 from csl_dist.service.reading import reading_routes
 from csl_dist.service.reviewing import reviewing_routes
 from csl_dist.service.settings import ServiceSettings, audit_ids
+from csl_dist.service.shortcut import Shortcut
 from csl_dist.service.submitting import JobRoots, submit
 from csl_dist.service.telemetry import Counted, metrics_text
 
@@ -53,11 +54,12 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         settings.roots, database=settings.database, more_roots=jobs.roots if jobs else list
     )
     _add_errors(app)
-    app.include_router(reading_routes(pool))  # the first to be matched: the one most asked
     _add_own_routes(app, settings, pool)
+    app.include_router(reading_routes(pool))
     app.include_router(reviewing_routes(pool, settings.database))
     app.include_router(media_routes(pool))
     app.mount("/static", StaticFiles(directory=STATIC))
+    app.add_middleware(Shortcut, pool=pool)
     app.add_middleware(Guard, settings=settings)
     app.add_middleware(Counted)
     return app

@@ -40,11 +40,24 @@ class OpenAudit:
     """An audit with what is costly to make of it."""
 
     def __init__(self, root: str, revision: int | None, database: str | None):
-        self.state = _state(root)
-        self.checked = time.monotonic()
+        self._state = _state(root)
+        self._checked = time.monotonic()
         self.audit: Audit = open_audit(root, revision=revision)
         self._root, self._database = root, database
         self._lock = threading.Lock()
+
+    def is_due(self) -> bool:
+        """Whether it is time to look for changes; true for the first who asks."""
+        patience = CHECK_SECONDS if self.audit.has_flags else UNFINISHED_SECONDS
+        now = time.monotonic()
+        due = now - self._checked > patience
+        if due:
+            self._checked = now
+        return due
+
+    def is_stale(self) -> bool:
+        """Whether the files tell another audit; scores that are still coming in always do."""
+        return not self.audit.has_flags or _state(self._root) != self._state
 
     def video(self, video_id: str) -> Video:
         """A video that has scores, or will have."""
@@ -113,20 +126,19 @@ class AuditPool:
     def is_at_hand(self, audit_id: str, revision: int | None) -> bool:
         """Whether a short read takes no longer than handing it to a thread would.
 
-        A finished audit on local disk is; whether it changed is looked up beside, for the next one.
+        One on local disk that is open is; whether it changed is looked up beside, for the next.
         """
         root = self._given.get(audit_id, "://")
         found = self._open.get((root, revision))
-        if found is None or "://" in root or not found.audit.has_flags:
+        if found is None or "://" in root:
             return False
-        if time.monotonic() - found.checked > CHECK_SECONDS:
-            found.checked = time.monotonic()
+        if found.is_due():
             threading.Thread(target=self._refresh, args=(root, revision, found)).start()
         return True
 
     def _refresh(self, root: str, revision: int | None, found: OpenAudit) -> None:
         with contextlib.suppress(CslError):  # the next reader meets it
-            if _state(root) != found.state:
+            if found.is_stale():
                 self._reopened(root, revision, instead_of=found)
 
     def _opened(self, root: str, revision: int | None) -> OpenAudit:
@@ -137,12 +149,7 @@ class AuditPool:
                 self._open.move_to_end(key)
         if found is None:
             return self._reopened(root, revision, instead_of=None)
-        age = time.monotonic() - found.checked
-        if not found.audit.has_flags:
-            is_stale = age > UNFINISHED_SECONDS
-        elif is_stale := age > CHECK_SECONDS:
-            found.checked = time.monotonic()
-            is_stale = _state(root) != found.state
+        is_stale = found.is_due() and found.is_stale()
         return self._reopened(root, revision, instead_of=found) if is_stale else found
 
     def _reopened(

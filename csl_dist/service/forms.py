@@ -311,11 +311,6 @@ class TrajectoryQuery(BaseModel):
         default=None, description="Number of the audit; the newest if left out."
     )
 
-    @property
-    def is_short(self) -> bool:
-        """Whether it is one read of a chunk."""
-        return self.frame is not None and len(self.frame) == 1
-
 
 class Change(BaseModel):
     """The mean deciding score of a span under the annotated labels, and under those given."""

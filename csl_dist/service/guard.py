@@ -7,12 +7,11 @@ header: it is good for reading alone, so that nothing can be written by a forged
 """
 
 import hmac
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
@@ -62,7 +61,7 @@ class Guard:
                 message["headers"] = [*message["headers"], *_RAW_HEADERS]
             await send(message)
 
-        headers = Headers(scope=scope)
+        headers = {name.decode("latin-1"): v.decode("latin-1") for name, v in scope["headers"]}
         refusal = self._refusal(scope, headers)
         if refusal is not None:
             status, sentence = refusal
@@ -72,7 +71,7 @@ class Guard:
             return
         await self._app(scope, _bounded(receive), send_with_headers)
 
-    def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
+    def _refusal(self, scope: Scope, headers: Mapping[str, str]) -> tuple[int, str] | None:
         """Status and sentence, where a request is refused."""
         host = headers.get("host", "")
         if self._local and not is_loopback(_host_name(host)):
@@ -90,7 +89,7 @@ class Guard:
             return 413, TOO_LARGE
         return None
 
-    def _is_let_in(self, scope: Scope, headers: Headers) -> bool:
+    def _is_let_in(self, scope: Scope, headers: Mapping[str, str]) -> bool:
         path = scope["path"]
         if self._token is None or path in OPEN_PATHS or path.startswith(OPEN_FOLDER):
             return True
@@ -123,7 +122,7 @@ def _host_name(host: str) -> str:
         return ""
 
 
-def _cookie(headers: Headers) -> str:
+def _cookie(headers: Mapping[str, str]) -> str:
     try:
         found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
     except CookieError:

@@ -9,8 +9,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 import pandas as pd
-from fastapi import APIRouter, Query, Request, Response
-from fastapi.concurrency import run_in_threadpool
+from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
 
 from csl_dist.errors import CslError, DataError, NotReadyError
@@ -50,7 +49,6 @@ from csl_dist.service.packing import (
     plain,
     require_room,
 )
-from csl_dist.service.parameters import QuickRoute, parsed_query, query_parameters
 from csl_dist.service.reviewing import review_row, state_of
 from csl_dist.service.settings import (
     MAX_COLUMNS,
@@ -81,27 +79,6 @@ Stop = Annotated[Frame | None, Query(description="The frame after the last.")]
 def reading_routes(pool: AuditPool) -> APIRouter:
     """All routes below /api/audits that read."""
     routes = APIRouter(prefix="/api/audits", tags=["audits"])
-
-    async def read_trajectory(request: Request) -> Response:
-        """Losses of any frames under any checkpoints, or log-probabilities of all classes."""
-        audit = request.path_params["audit"]
-        asked = parsed_query(TrajectoryQuery, request.query_params)
-
-        def answer() -> Response:
-            return pool.read(audit, asked.revision, lambda opened: _trajectory(opened, asked))
-
-        if asked.is_short and pool.is_at_hand(audit, asked.revision):
-            return answer()
-        return await run_in_threadpool(answer)
-
-    routes.add_api_route(
-        "/{audit}/trajectory",
-        read_trajectory,
-        response_model=TrajectoryAnswer,
-        responses=ARRAYS,
-        route_class_override=QuickRoute,
-        openapi_extra={"parameters": query_parameters(TrajectoryQuery)},
-    )
 
     @routes.get("", response_model=list[AuditEntry])
     def list_audits() -> Response:
@@ -204,6 +181,11 @@ def reading_routes(pool: AuditPool) -> APIRouter:
     ) -> Response:
         """The same under labels that the request gives: no model is needed for that."""
         return pool.read(audit, revision, lambda opened: _scores(opened, asked))
+
+    @routes.get("/{audit}/trajectory", response_model=TrajectoryAnswer, responses=ARRAYS)
+    def read_trajectory(audit: str, asked: Annotated[TrajectoryQuery, Query()]) -> Response:
+        """Losses of any frames under any checkpoints, or log-probabilities of all classes."""
+        return pool.read(audit, asked.revision, lambda opened: trajectory_answer(opened, asked))
 
     @routes.post("/{audit}/trajectory", response_model=TrajectoryAnswer, responses=ARRAYS)
     def trajectory_under_labels(
@@ -414,7 +396,8 @@ def _labels(audit: Audit, annotation: Annotation, asked: UnderLabels) -> IntArra
     return labels_T
 
 
-def _trajectory(opened: OpenAudit, asked: TrajectoryQuery) -> Response:
+def trajectory_answer(opened: OpenAudit, asked: TrajectoryQuery) -> Response:
+    """What a request for a trajectory gets."""
     opened.video(asked.video)
     audit, scorer = opened.audit, _scorer(opened.audit, asked.scorer)
     trajectory = audit.log_probabilities(asked.video, scorer=scorer)
@@ -447,7 +430,7 @@ def _trajectory(opened: OpenAudit, asked: TrajectoryQuery) -> Response:
     else:
         values = np.concatenate([read(frame, frame + 1) for frame in frames], axis=1)
     facts = {"video": asked.video, "scorer": scorer, "epochs": epochs}
-    return _trajectory_answer(audit, facts, frames, values[rows], asked.values, asked.form)
+    return _packed(audit, facts, frames, values[rows], asked.values, asked.form)
 
 
 def _column_losses(
@@ -481,10 +464,10 @@ def _column_losses(
         means = totals / counts
     frames = (span.start + firsts).tolist()
     facts = {"video": video, "scorer": scorer, "epochs": epochs}
-    return _trajectory_answer(audit, facts, frames, means, Values.LOSS, asked.form)
+    return _packed(audit, facts, frames, means, Values.LOSS, asked.form)
 
 
-def _trajectory_answer(
+def _packed(
     audit: Audit,
     facts: dict[str, Any],
     frames: list[int] | range,

@@ -6,6 +6,7 @@ folder, and whichever is asked adds them up.
 
 import os
 import time
+from functools import lru_cache
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest, multiprocess
 
@@ -54,8 +55,14 @@ class Counted:
             # Names of routes and methods are few; paths are as many as somebody likes to send.
             route = getattr(scope.get("route"), "path", "none")
             method = scope["method"] if scope["method"] in METHODS else "other"
-            REQUESTS.labels(method, route, str(status)).inc()
-            SECONDS.labels(route).observe(time.perf_counter() - start)
+            count, seconds = _series(method, route, status)
+            count.inc()
+            seconds.observe(time.perf_counter() - start)
+
+
+@lru_cache(maxsize=1024)
+def _series(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+    return REQUESTS.labels(method, route, str(status)), SECONDS.labels(route)
 
 
 def metrics_text() -> bytes:
