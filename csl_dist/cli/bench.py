@@ -60,7 +60,6 @@ def query(as_json: AsJson = False) -> None:
     _print(bench_query(), as_json)
 
 
-def _print(figures: dict[str, Any], as_json: bool) -> None:
 @bench.command()
 def serve(as_json: AsJson = False) -> None:
     """One frame's trajectory over HTTP, alone and with 32 clients, beside the library's call."""
@@ -69,7 +68,7 @@ def serve(as_json: AsJson = False) -> None:
     _print(bench_serve(), as_json)
 
 
-def _print(figures: dict[str, float], as_json: bool) -> None:
+def _print(figures: dict[str, Any], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(figures))
         return
