@@ -14,10 +14,12 @@ import pytest
 import sqlalchemy as sa
 from made_run import WRONG
 from postgres_server import postgres_server
-from served import client_of, refusal
+from served import HERE, client_of, refusal
+from starlette.testclient import TestClient
 
 import csl_dist
 from csl_dist.errors import ConfigError, StorageError
+from csl_dist.service.app import create_app
 from csl_dist.service.reviewing import progress, wilson_interval
 from csl_dist.service.reviews import (
     REVIEWS,
@@ -29,6 +31,7 @@ from csl_dist.service.reviews import (
     is_disputed,
     store_of,
 )
+from csl_dist.service.settings import ServiceSettings
 
 NUM_WRITERS, PER_WRITER = 8, 25
 
@@ -286,6 +289,13 @@ def test_decisions_that_make_no_sense_are_refused(
     answer = client.post("/api/audits/run/reviews", json={**decision(start, stop), **changes})
     assert words in refusal(answer, status)
     assert client.get("/api/audits/run/reviews").json() == {"reviews": [], "last": 0}
+
+
+def test_run_that_joins_later_gets_its_table(made_root: str) -> None:
+    """As one does that was submitted through the service."""
+    client = TestClient(create_app(ServiceSettings(roots=(made_root,))), base_url=HERE)
+    assert client.get("/api/audits/run/reviews").json()["reviews"] == []
+    assert client.get("/api/audits/run/flags").json()["total"] == 1
 
 
 def test_moved_root_keeps_its_reviews(made_root: str, tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     _add_errors(app)
     _add_own_routes(app, settings, pool)
     app.include_router(reading_routes(pool))
-    app.include_router(reviewing_routes(pool, settings.database))
+    app.include_router(reviewing_routes(pool))
     app.include_router(media_routes(pool))
     app.mount("/static", StaticFiles(directory=STATIC))
     app.add_middleware(Shortcut, pool=pool)

@@ -18,7 +18,7 @@ from csl_dist.errors import CslError, DataError, StorageError
 from csl_dist.layout import RunLayout
 from csl_dist.query import Audit, open_audit
 from csl_dist.records import Video
-from csl_dist.service.reviews import Board, store_of
+from csl_dist.service.reviews import Board, ReviewStore, store_of
 from csl_dist.service.settings import audit_ids
 from csl_dist.storage import Storage
 
@@ -72,8 +72,15 @@ class OpenAudit:
             return self._videos
 
     @cached_property
+    def reviews(self) -> ReviewStore:
+        """Decisions on the run; a run that was submitted through the service has none yet."""
+        store = store_of(self._root, self._database)
+        store.create()
+        return store
+
+    @cached_property
     def board(self) -> Board:
-        return Board(store_of(self._root, self._database), self.audit.revision)
+        return Board(self.reviews, self.audit.revision)
 
     @cached_property
     def _videos(self) -> pd.DataFrame:

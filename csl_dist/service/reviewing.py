@@ -19,14 +19,13 @@ from csl_dist.service.reviews import (
     Review,
     SpanKey,
     is_disputed,
-    store_of,
 )
 from csl_dist.service.settings import MAX_PAGE
 
 NORMAL_95 = 1.96
 
 
-def reviewing_routes(pool: AuditPool, database: str | None) -> APIRouter:
+def reviewing_routes(pool: AuditPool) -> APIRouter:
     routes = APIRouter(prefix="/api/audits", tags=["reviews"])
 
     @routes.get("/{audit}/reviews", response_model=ReviewPage)
@@ -36,7 +35,7 @@ def reviewing_routes(pool: AuditPool, database: str | None) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = MAX_PAGE,
     ) -> Response:
         """The whole history of decisions, in their order; nothing is ever removed from it."""
-        found = store_of(pool.root(audit), database).after(after, limit=limit)
+        found = pool.read(audit, None, lambda opened: opened.reviews.after(after, limit=limit))
         last = found[-1].number if found else after
         return json_answer({"reviews": [review_row(review) for review in found], "last": last})
 
@@ -44,13 +43,11 @@ def reviewing_routes(pool: AuditPool, database: str | None) -> APIRouter:
     def decide(audit: str, form: ReviewForm) -> Response:
         """Puts a decision on record; the same key twice counts once."""
 
-        def checked(opened: OpenAudit) -> NewReview:
+        def recorded(opened: OpenAudit) -> Review:
             opened.video(form.video)
-            return _checked(opened.audit, form)
+            return opened.reviews.append(_checked(opened.audit, form))
 
-        new = pool.read(audit, None, checked)
-        made = store_of(pool.root(audit), database).append(new)
-        return json_answer(review_row(made), status=201)
+        return json_answer(review_row(pool.read(audit, None, recorded)), status=201)
 
     @routes.get("/{audit}/progress", response_model=Progress)
     def show_progress(audit: str) -> Response:

@@ -135,9 +135,14 @@ class ReviewStore:
         return f"ReviewStore({self._engine.url.render_as_string()!r}, {self._audit!r})"
 
     def create(self) -> None:
-        """Makes the table, unless it is there; call it before several processes write."""
+        """Makes the table, unless it is there."""
         with self._errors():
-            METADATA.create_all(self._engine)
+            try:
+                METADATA.create_all(self._engine)
+            except SQLAlchemyError:
+                # Another process may have made it since create_all looked.
+                if not sa.inspect(self._engine).has_table(REVIEWS.name):
+                    raise
 
     def append(self, new: NewReview) -> Review:
         """Puts a decision on record; one whose key is there already is returned as it is."""
