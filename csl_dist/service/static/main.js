@@ -608,6 +608,9 @@ const ACTIONS = {
   },
 };
 
+/** What takes the keyboard must do so before the next key comes; what it leads to waits its turn. */
+const AT_ONCE = ["l", "m"];
+
 const isReady = () => state.video && !$("main").hidden;
 
 document.addEventListener("keydown", (event) => {
@@ -626,7 +629,8 @@ document.addEventListener("keydown", (event) => {
   else if (key === "/") $("filter-text").focus();
   else if (isReady() && /^[1-9]$/.test(key) && state.facts.classes[key - 1]) {
     act(() => chooseLabel(state.facts.classes[key - 1].name));
-  } else if (isReady() && ACTIONS[key]) act(() => ACTIONS[key](event));
+  } else if (isReady() && AT_ONCE.includes(key)) ACTIONS[key](event);
+  else if (isReady() && ACTIONS[key]) act(() => ACTIONS[key](event));
   else return;
   event.preventDefault();
 });
@@ -640,7 +644,8 @@ for (const [id, key] of Object.entries(BUTTONS)) {
     if (!isReady()) return;
     // Keys go on working as if the button had not been clicked.
     if (event.detail) $(id).blur();
-    act(() => ACTIONS[key](event));
+    if (AT_ONCE.includes(key)) ACTIONS[key](event);
+    else act(() => ACTIONS[key](event));
   });
 }
 $("help-button").addEventListener("click", () => $("help-dialog").showModal());
