@@ -183,7 +183,12 @@ class ChunkReader:
         data = self._read(self._key_of(place))
         if data is None:
             raise StorageError(f"{self.where} has lost data; delete it and run the stage again")
-        values = data if self._zstd is None else self._zstd.decode(data)
-        chunk = np.frombuffer(memoryview(values), dtype=self._dtype).reshape(self.chunks)
+        try:
+            values = data if self._zstd is None else self._zstd.decode(data)
+            chunk = np.frombuffer(memoryview(values), dtype=self._dtype).reshape(self.chunks)
+        except (RuntimeError, ValueError) as error:
+            raise StorageError(
+                f"{self.where} is damaged ({error}); delete it and run the stage again"
+            ) from error
         inside = zip(self.shape, self.chunks, place, strict=True)
         return chunk[tuple(slice(0, min(c, n - i * c)) for n, c, i in inside)]

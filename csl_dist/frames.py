@@ -31,11 +31,11 @@ class FrameFolder:
 
     def times(self) -> FloatArray:
         """Seconds of all pictures, ascending."""
-        return np.array(sorted(self._pictures()))
+        return np.array(sorted(self.pictures()))
 
     def decode(self, times_T: FloatArray) -> Iterator[Pixels | DataError]:
         """RGB pictures (height, width, 3) at the given times; an error for one that is broken."""
-        pictures = self._pictures()
+        pictures = self.pictures()
         for seconds in times_T:
             path = pictures[float(seconds)]
             try:
@@ -49,7 +49,7 @@ class FrameFolder:
 
     def facts(self) -> dict[str, Any]:
         """What tells a changed folder: its time, how many pictures, and the first and last."""
-        pictures = self._pictures()
+        pictures = self.pictures()
         ends = [pictures[min(pictures)], pictures[max(pictures)]]
         return {
             "modified_ns": Path(self.path).stat().st_mtime_ns,
@@ -57,7 +57,7 @@ class FrameFolder:
             "ends": [file_facts(path) for path in ends],
         }
 
-    def _pictures(self) -> dict[float, str]:
+    def pictures(self) -> dict[float, str]:
         """Path of each picture by its time."""
         try:
             paths = [

@@ -6,6 +6,7 @@ too: `missing` says what it lacks, and what is asked for and not there yet is a 
 
 import difflib
 from collections.abc import Sequence
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +25,15 @@ from csl_dist.records import (
     PlantedError,
     Split,
     Video,
+    spans_where,
 )
-from csl_dist.reduce import chosen_rows, cumulative_loss, smoothed_as_named
+from csl_dist.reduce import (
+    chosen_rows,
+    cumulative_loss,
+    frame_blocks,
+    frame_scores,
+    smoothed_as_named,
+)
 from csl_dist.run_file import read_run_file, read_videos
 from csl_dist.score_names import base_and_smoothing
 from csl_dist.scores import ScoreStore
@@ -37,6 +45,9 @@ from csl_dist.verdict import Verdict, read_corrections, read_flags, read_verdict
 Labels = Sequence[str] | Sequence[int] | npt.NDArray[np.generic]
 """Labels (T,) of a video's frames: class names, or ids with -1 for frames without a label."""
 
+MAX_KEPT = 256
+"""Videos, times scorers, whose labels and open trajectories an audit keeps: about 0.1 GB."""
+
 
 def open_audit(root: str, *, revision: int | None = None) -> "Audit":
     """The audit in a run root, a path or URL; `revision` 0 is the first, None the newest."""
@@ -44,7 +55,7 @@ def open_audit(root: str, *, revision: int | None = None) -> "Audit":
 
 
 class Audit:
-    """The findings of a run under one version of its labels; files are opened once and kept."""
+    """The findings of a run under one version of its labels; the last used files are kept open."""
 
     def __init__(
         self,
@@ -67,8 +78,8 @@ class Audit:
         if self.revision and self.revision not in self._verdicts:
             known = ", ".join(str(number) for number in self._verdicts) or "none"
             raise DataError(f"{root} has no audit number {self.revision}; it has {known}")
-        self._trajectories: dict[tuple[str, str], Trajectory] = {}
-        self._annotations: dict[tuple[str, str], tuple[Annotation, FloatArray]] = {}
+        self._trajectory = lru_cache(MAX_KEPT)(self._read_trajectory)
+        self._annotated = lru_cache(MAX_KEPT)(self._read_annotation)
 
     def __repr__(self) -> str:
         num_videos = len(self.scored_videos())
@@ -82,6 +93,11 @@ class Audit:
         return self._verdicts[self.revision]
 
     @property
+    def has_flags(self) -> bool:
+        """Whether the run has come as far as that."""
+        return self.revision in self._verdicts
+
+    @property
     def revisions(self) -> list[int]:
         """Numbers of all audits of this run: 0, and one for each time labels were corrected."""
         return sorted({0, *self._verdicts})
@@ -93,7 +109,7 @@ class Audit:
     @property
     def scorer(self) -> str:
         """The scorer that is meant where none is named: the one that explains flags."""
-        if self.revision in self._verdicts:
+        if self.has_flags:
             return self.verdict.temporal
         named = self.config.flag.scorer
         return named if named in self.scorers else self.scorers[0]
@@ -107,6 +123,10 @@ class Audit:
         """Videos that checkpoints are evaluated on: those to audit, and those for the threshold."""
         wanted = (Split.AUDIT, Split.VAL)
         return [video for video in self.videos_by_id.values() if video.split in wanted]
+
+    def video(self, video: str) -> Video:
+        """A video that is scored; DataError where the run has none such."""
+        return self.videos_by_id[self._known(video)]
 
     def missing(self) -> list[str]:
         """What an unfinished run lacks, a sentence each; empty where all is there."""
@@ -128,7 +148,7 @@ class Audit:
 
         `worst` and `mean` are of the score that decides on flags, over the video's frames.
         """
-        flags = self.flags() if self.revision in self._verdicts else pd.DataFrame({"video": []})
+        flags = self.flags() if self.has_flags else pd.DataFrame({"video": []})
         num_flags = flags.video.value_counts()
         rows = []
         for video in self.scored_videos():
@@ -155,7 +175,7 @@ class Audit:
 
         A label is the annotated or the suggested one; a time range is touched, not enclosed.
         """
-        table = read_flags(self.layout.revision(self.revision))
+        table = self._flags
         if video is not None:
             table = table[table.video == self._known(video)]
         if label is not None:
@@ -169,6 +189,10 @@ class Audit:
         if to_seconds is not None:
             table = table[table.start_seconds < to_seconds]
         return table.head(top if top is not None else len(table)).reset_index(drop=True)
+
+    @cached_property
+    def _flags(self) -> pd.DataFrame:
+        return read_flags(self.layout.revision(self.revision))
 
     def corrections(self) -> pd.DataFrame:
         """Spans whose label this audit corrected; empty for the first."""
@@ -191,26 +215,35 @@ class Audit:
             }
         )
 
-    def score(self, video: str, name: str, *, scorer: str | None = None) -> FloatArray:
-        """One score (T,) of a video, smoothed as its name ends; NaN on frames without a label."""
+    def score(
+        self, video: str, name: str, *, labels: Labels | None = None, scorer: str | None = None
+    ) -> FloatArray:
+        """One score (T,) of a video, smoothed as its name ends; NaN on frames without a label.
+
+        Under other `labels`, only frames whose label differs are computed anew.
+        """
         scorer = self._scorer(scorer)
         base, smoothing = base_and_smoothing(name)
         score_T = self._scores_of(self._known(video)).read(video, scorer, base)
-        if not smoothing:
+        if labels is None and not smoothing:
             return score_T
         labels_T = self.annotation(video, scorer=scorer).labels_T
+        if labels is not None:
+            given_T = self._ids(labels, video, len(labels_T))
+            score_T = self._rescored(video, scorer, base, score_T, given_T)
+            labels_T = given_T
         window = self.config.reduce.window
         return smoothed_as_named(score_T, labels_T, smoothing=smoothing, window=window)
 
-    def deciding_score(self, video: str) -> FloatArray:
+    def deciding_score(self, video: str, *, labels: Labels | None = None) -> FloatArray:
         """The score (T,) that is compared with the threshold, of one scorer or of both."""
         verdict = self.verdict
         if verdict.scales is None or verdict.framewise is None:
-            return self.score(video, verdict.score, scorer=verdict.scorer)
+            return self.score(video, verdict.score, labels=labels, scorer=verdict.scorer)
         temporal, framewise = (Scale(mean=m, deviation=d) for m, d in verdict.scales)
         return ensemble_score(
-            self.score(video, verdict.score, scorer=verdict.temporal),
-            self.score(video, verdict.score, scorer=verdict.framewise),
+            self.score(video, verdict.score, labels=labels, scorer=verdict.temporal),
+            self.score(video, verdict.score, labels=labels, scorer=verdict.framewise),
             (temporal, framewise),
         )
 
@@ -276,7 +309,9 @@ class Audit:
         trajectory = self.log_probabilities(video, scorer=scorer)
         span = _frame_range(frames, trajectory.shape[1], video)
         annotation, class_weights_C = self._annotated(video, scorer)
-        labels_T = annotation.labels_T if labels is None else self._ids(labels, video, trajectory)
+        labels_T = annotation.labels_T
+        if labels is not None:
+            labels_T = self._ids(labels, video, trajectory.shape[1])
         use_weights = self.config.reduce.weighted if weighted is None else weighted
         return LabelledTrajectory(
             trajectory=trajectory,
@@ -288,10 +323,7 @@ class Audit:
 
     def log_probabilities(self, video: str, *, scorer: str | None = None) -> Trajectory:
         """The stored trajectory of a video, which is read as asked for and knows no labels."""
-        key = (self._known(video), self._scorer(scorer))
-        if key not in self._trajectories:
-            self._trajectories[key] = self._store(key[1]).trajectory(video)
-        return self._trajectories[key]
+        return self._trajectory(self._known(video), self._scorer(scorer))
 
     def to_xarray(
         self, video: str, *, frames: slice | int | None = None, scorer: str | None = None
@@ -316,9 +348,18 @@ class Audit:
             attrs={"video": video, "scorer": scorer, "fold": trajectory.fold},
         )
 
+    def label_ids(self, labels: Labels, video: str) -> IntArray:
+        """Class ids (T,) of labels of all of a video's frames; DataError where they do not fit."""
+        return self._ids(labels, video, self.annotation(video).num_frames)
+
     def class_weights(self, video: str, *, scorer: str | None = None) -> FloatArray:
         """Weights (C,) of the loss when the scorer behind a video was trained."""
         return self._annotated(video, self._scorer(scorer))[1]
+
+    def labels_from(self, video: str) -> str | None:
+        """Where a video's corrected labels came from; None for the dataset's own."""
+        corrected_by = self._corrected_by(self._known(video))
+        return self._verdicts[corrected_by].labels if corrected_by else None
 
     def _current(self) -> list[int]:
         """Audits that rest on the scores that are there now."""
@@ -327,8 +368,8 @@ class Audit:
         made_from = self._verdicts[0].made_from
         return [n for n, verdict in self._verdicts.items() if verdict.made_from == made_from]
 
-    def _scores_of(self, video: str) -> ScoreStore:
-        """The scores of a video: of the last audit so far that corrected its labels."""
+    def _corrected_by(self, video: str) -> int:
+        """The last audit so far that corrected a video's labels; 0 where none did."""
         wanted = [
             number
             for number, verdict in self._verdicts.items()
@@ -336,19 +377,40 @@ class Audit:
             and verdict.made_from == self.verdict.made_from
             and video in verdict.changed
         ]
-        return ScoreStore(self.layout.revision(max(wanted, default=0)).scores)
+        return max(wanted, default=0)
 
-    def _annotated(self, video: str, scorer: str) -> tuple[Annotation, FloatArray]:
-        key = (self._known(video), scorer)
-        if key not in self._annotations:
-            self._annotations[key] = self._scores_of(video).read_annotation(video, scorer)
-        return self._annotations[key]
+    def _scores_of(self, video: str) -> ScoreStore:
+        return ScoreStore(self.layout.revision(self._corrected_by(video)).scores)
+
+    def _read_annotation(self, video: str, scorer: str) -> tuple[Annotation, FloatArray]:
+        return self._scores_of(self._known(video)).read_annotation(video, scorer)
+
+    def _read_trajectory(self, video: str, scorer: str) -> Trajectory:
+        return self._store(scorer).trajectory(video)
+
+    def _rescored(
+        self, video: str, scorer: str, base: str, score_T: FloatArray, labels_T: IntArray
+    ) -> FloatArray:
+        """A stored score (T,) with the frames that have another label now computed anew."""
+        annotation, class_weights_C = self._annotated(video, scorer)
+        weights_C = class_weights_C if self.config.reduce.weighted else np.ones(len(self.classes))
+        trajectory = self._trajectory(video, scorer)
+        chosen = chosen_rows(trajectory.epochs, self.config.reduce.checkpoints)
+        num_checkpoints, _, num_classes = trajectory.shape
+        rescored_T = score_T.copy()
+        for span in spans_where(labels_T != annotation.labels_T):
+            for block in frame_blocks(len(span), num_checkpoints * num_classes):
+                part = slice(span.start + block.start, span.start + block.stop)
+                logp_ETC = trajectory.read(part.start, part.stop)[chosen]
+                rescored_T[part] = frame_scores(logp_ETC, labels_T[part], weights_C)[base]
+        return rescored_T
 
     def _video_facts(self, video: str) -> dict[str, float]:
         try:
             annotation = self.annotation(video)
-            decided = self.revision in self._verdicts
-            score_T = self.deciding_score(video) if decided else self.score(video, "smoothed")
+            score_T = (
+                self.deciding_score(video) if self.has_flags else self.score(video, "smoothed")
+            )
         except NotReadyError:
             return {}
         facts = {"frames": annotation.num_frames, "seconds": float(annotation.times_T[-1])}
@@ -366,8 +428,8 @@ class Audit:
         return scorer or self.scorer
 
     def _known(self, video: str) -> str:
-        known = [v.id for v in self.scored_videos()]
         if video not in self.videos_by_id:
+            known = [v.id for v in self.scored_videos()]
             near = difflib.get_close_matches(video, known, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise DataError(f"the run has no video {video!r}{hint}")
@@ -375,12 +437,12 @@ class Audit:
             raise DataError(f"video {video!r} is trained on, so that it has no scores")
         return video
 
-    def _ids(self, labels: Labels, video: str, trajectory: Trajectory) -> IntArray:
+    def _ids(self, labels: Labels, video: str, num_frames: int) -> IntArray:
         """Class ids (T,) of labels that a caller gave."""
         given = np.asarray(labels)
-        if given.shape != (trajectory.shape[1],):
+        if given.shape != (num_frames,):
             raise DataError(
-                f"video {video!r} has {trajectory.shape[1]:,} frames, but labels of shape "
+                f"video {video!r} has {num_frames:,} frames, but labels of shape "
                 f"{given.shape} were given; give one a frame"
             )
         if not np.issubdtype(given.dtype, np.integer):

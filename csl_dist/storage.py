@@ -140,6 +140,15 @@ class Storage:
 
         return self.attempt("read", key, lambda: _unless_missing(found, False))
 
+    def version(self, key: str) -> str | None:
+        """What changes whenever a key is written anew; None where there is none."""
+
+        def found() -> str | None:
+            facts = obstore.head(self.store(create=False), key)
+            return facts["e_tag"] or str(facts["last_modified"])
+
+        return self.attempt("read", key, lambda: _unless_missing(found, None))
+
     def delete(self, key: str) -> None:
         """Removes a key; nothing happens where there is none."""
         self._delete([key], key)

@@ -40,6 +40,7 @@ LAYERS = (
     ("relabel",),
     ("report", "export", "tables", "answers"),
     ("remote",),
+    ("service",),
     ("bench",),
     ("cli",),
 )
@@ -88,7 +89,7 @@ def test_imports_of_a_module_point_down(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("package", "allowed"),
-    [("ray", ("remote", "cli")), ("zarr", STORES), ("obstore", ("storage",))],
+    [("ray", ("remote", "service", "bench", "cli")), ("zarr", STORES), ("obstore", ("storage",))],
 )
 def test_package_is_imported_only_where_it_belongs(package: str, allowed: tuple[str, ...]) -> None:
     users = {

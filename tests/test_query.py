@@ -15,6 +15,7 @@ import csl_dist
 from csl_dist.config import FlagConfig
 from csl_dist.errors import DataError, NotReadyError
 from csl_dist.query import Audit
+from csl_dist.relabel import relabel
 
 
 def naive_losses(video: str, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -199,3 +200,20 @@ def test_package_import_is_cheap_and_reading_needs_neither_ray_nor_torch() -> No
         "assert not {'ray', 'torch'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env=dict(os.environ))
+
+
+def test_score_under_labels_equals_that_of_an_audit_under_them(made_root: str) -> None:
+    """Only changed frames are computed; a whole new audit must say the same."""
+    audit = csl_dist.open_audit(made_root)
+    fixed = TRUE_LABELS
+    names = ("csl", "margin_late", "aum_late_segment", "final", "csl_smoothed")
+    under = {name: audit.score("v2", name, labels=fixed) for name in names}
+    deciding = audit.deciding_score("v2", labels=fixed)
+    corrected = Path(made_root).parent / "corrected"
+    corrected.mkdir()
+    (corrected / "v2.txt").write_text(made_run.label_text(fixed))
+    after = relabel(made_root, corrected).after
+    for name, score in under.items():
+        np.testing.assert_allclose(score, after.score("v2", name), rtol=1e-5, err_msg=name)
+    np.testing.assert_allclose(deciding, after.deciding_score("v2"), rtol=1e-5)
+    assert deciding[WRONG].mean() < audit.deciding_score("v2")[WRONG].mean()

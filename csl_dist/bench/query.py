@@ -36,7 +36,7 @@ def bench_query() -> dict[str, float]:
     labels_T = np.sort(rng.integers(NUM_CLASSES, size=NUM_FRAMES))
     frames = rng.integers(NUM_FRAMES, size=NUM_QUERIES).tolist()
     with tempfile.TemporaryDirectory() as folder:
-        audit = _write_audit(Path(folder) / "run", labels_T, rng)
+        audit = write_audit(Path(folder) / "run", labels_T, rng)
         with _write_h5py(Path(folder) / "same.h5", audit) as file:
             array = file["log_probability"]
             queries: list[Callable[[int], object]] = [
@@ -63,7 +63,7 @@ def _seconds(ask: Callable[[int], object], frame: int) -> float:
     return time.perf_counter() - start
 
 
-def _write_audit(root: Path, labels_T: IntArray, rng: np.random.Generator) -> Audit:
+def write_audit(root: Path, labels_T: IntArray, rng: np.random.Generator) -> Audit:
     """A run root with one video, its trajectory published as an audit does."""
     layout = RunLayout(Storage(str(root)))
     config = RunConfig(root=str(root), dataset=DatasetConfig(path="none"))

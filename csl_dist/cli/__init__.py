@@ -11,6 +11,7 @@ from csl_dist.cli import (
     relabel,
     reproduce,
     results,
+    serve,
     stages,
     trajectories,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "relabel",
     "reproduce",
     "results",
+    "serve",
     "stages",
     "trajectories",
 ]

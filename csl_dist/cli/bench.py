@@ -60,6 +60,14 @@ def query(as_json: AsJson = False) -> None:
     _print(bench_query(), as_json)
 
 
+@bench.command()
+def serve(as_json: AsJson = False) -> None:
+    """One frame's trajectory over HTTP, alone and with 32 clients, beside the library's call."""
+    from csl_dist.bench.serve import bench_serve
+
+    _print(bench_serve(), as_json)
+
+
 def _print(figures: dict[str, Any], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(figures))

@@ -97,7 +97,7 @@ class EgoPerTracks:
 
 def read_annotations(path: Path, task: str | None) -> tuple[tuple[str, ...], EgoPerTracks]:
     """The classes of a task, and the labels of its videos."""
-    content = _read(path)
+    content = read_json(path)
     if task not in content:
         raise DataError(f"{path} has no task {task!r}; it has {', '.join(content)}")
     actions = content[task]["action2idx"]
@@ -106,9 +106,9 @@ def read_annotations(path: Path, task: str | None) -> tuple[tuple[str, ...], Ego
     return tuple(sorted(actions, key=actions.__getitem__)), EgoPerTracks(segments, indices)
 
 
-def _read(path: Path) -> Any:
+def read_json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text())
+        return json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise DataError(f"can't read {path}: {error.strerror}") from error
     except ValueError as error:

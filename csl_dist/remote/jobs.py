@@ -132,6 +132,14 @@ class JobQueue:
                 time.sleep(POLL_SECONDS)
         return job_id
 
+    def roots(self) -> list[str]:
+        """The run roots that the cluster's jobs work on, or did; the first submitted first."""
+        with self._errors():
+            jobs = self._client.list_jobs()
+        ours = [job for job in jobs if job.submission_id and ROOT_KEY in (job.metadata or {})]
+        ours.sort(key=lambda job: job.start_time or 0)
+        return list(dict.fromkeys(job.metadata[ROOT_KEY] for job in ours))
+
     def _jobs_of(self, root: str) -> list[JobDetails]:
         """The jobs of a run root, in the order of their submission."""
         with self._errors():

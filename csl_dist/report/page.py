@@ -53,7 +53,7 @@ def render(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
         summary=contents.summary(audit, table, flags),
         missing=audit.missing(),
         corrections=audit.corrections().to_dict("records"),
-        calibration=_calibration(audit),
+        calibration=calibration_sentence(audit),
         classes=[(name, class_colour(i)) for i, name in enumerate(audit.classes)],
         metrics=contents.metrics(audit),
         flags=flags.head(contents.MAX_FLAGS).to_dict("records"),
@@ -108,7 +108,7 @@ def _spans(flags: pd.DataFrame) -> Sequence[Span]:
     return [Span(int(a), int(b)) for a, b in flags[["start", "stop"]].to_numpy()]
 
 
-def _calibration(audit: Audit) -> str | None:
+def calibration_sentence(audit: Audit) -> str | None:
     """What the rule finds of planted errors, in a sentence."""
     from csl_dist.calibrate import Calibration  # scikit-learn takes a second to import
 

@@ -1,0 +1,116 @@
+"""The service and its reviews: `csl serve`, `csl reviews export`."""
+
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from csl_dist.cli.app import Revision, Root, Verbose, app, say
+
+Database = Annotated[
+    str | None,
+    typer.Option(
+        envvar="CSL_DATABASE",
+        metavar="URL",
+        help="Reviews: sqlite:///FILE or postgresql://USER@HOST/NAME; else ROOT/reviews.db.",
+    ),
+]
+
+
+@app.command(rich_help_panel="Results")
+def serve(
+    roots: Annotated[list[str], typer.Argument(help="Run roots.", metavar="ROOT…")],
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; any but the loopback wants a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 8000,
+    replicas: Annotated[int, typer.Option(min=1, max=64, help="Processes that answer.")] = 1,
+    token: Annotated[
+        str | None,
+        typer.Option(envvar="CSL_TOKEN", help="What requests must bring; made if need be."),
+    ] = None,
+    allow_submit: Annotated[
+        bool,
+        typer.Option("--allow-submit", help="Let requests start Ray jobs, which can run any code."),
+    ] = False,
+    database: Database = None,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            envvar="RAY_API_SERVER_ADDRESS",
+            metavar="URL",
+            help="For --allow-submit: the cluster's dashboard, such as http://HEAD:8265.",
+        ),
+    ] = None,
+    verbose: Verbose = False,
+) -> None:
+    """Serve audits over HTTP, with a page to review them; Ctrl-C ends it."""
+    from csl_dist.remote.session import connect
+    from csl_dist.run_file import read_run_file
+    from csl_dist.service.deployment import running_service
+    from csl_dist.service.reviews import store_of
+    from csl_dist.service.settings import ServiceSettings, is_loopback, new_token
+
+    if token is None and not is_loopback(host):
+        token = new_token()
+    settings = ServiceSettings(
+        roots=tuple(os.path.abspath(root) if "://" not in root else root for root in roots),
+        host=host,
+        port=port,
+        token=token,
+        database=database,
+        allow_submit=allow_submit,
+        jobs_address=address,
+    )
+    for root in roots:
+        read_run_file(root)
+        store_of(root, database).create()
+    ended = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
+    connect(verbose=verbose)
+    with running_service(settings, replicas=replicas, verbose=verbose):
+        # What stands after # is not sent to the server, nor written to its logs.
+        say(f"review: {settings.address}/" + (f"#token={token}" if token else ""))
+        say(f"API: {settings.address}/docs" + (f" (Bearer {token})" if token else ""))
+        ended.wait()
+    say("ended")
+
+
+reviews = typer.Typer(no_args_is_help=True, help="Decisions that reviewers took.")
+app.add_typer(reviews, name="reviews", rich_help_panel="Results")
+
+
+@reviews.command()
+def export(
+    root: Root,
+    out: Annotated[Path, typer.Option(help="Folder for the corrected labels.")],
+    database: Database = None,
+    revision: Revision = None,
+) -> None:
+    """Write corrected labels in the dataset's own layout, for `csl relabel`."""
+    from csl_dist.query import open_audit
+    from csl_dist.service.corrections import write_corrected
+    from csl_dist.service.reviews import Board, store_of
+
+    audit = open_audit(root, revision=revision)
+    store = store_of(root, database)
+    store.create()
+    written = write_corrected(audit, Board(store, audit.revision).current(), out)
+    say(
+        f"corrected: {written.num_spans} spans of {written.num_videos} videos in {out}; go on with "
+        f"`csl relabel {root} {out}`"
+    )
+    if written.num_disputed:
+        say(
+            f"disputed: {written.num_disputed} spans were decided differently by different "
+            "reviewers; the last decision counts"
+        )
+    if written.num_off:
+        say(
+            f"rounded: {written.num_off} frames keep another label than decided, because entries "
+            "of the label files are farther apart than frames"
+        )

@@ -1,0 +1,1 @@
+"""Audits over HTTP, and the page on which people review what they found."""

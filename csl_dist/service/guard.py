@@ -1,0 +1,134 @@
+"""What every request passes first: host, origin, token, size; and what every answer carries.
+
+A page of another site, open in the same browser, can send requests to a service on this machine. So
+a request that a browser marks as coming from elsewhere is refused, and a host name that was made to
+point here is not answered. The cookie is for pictures and videos, whose requests can't carry a
+header: it is good for reading alone, so that nothing can be written by a forged form.
+"""
+
+import hmac
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+
+from csl_dist.service.settings import MAX_BODY_BYTES, ServiceSettings, is_loopback
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+COOKIE = "csl_token"
+OPEN_PATHS = ("/", "/docs", "/api/health", "/openapi.json", "/favicon.ico")
+"""What is answered without a token: the page itself, which holds no data."""
+OPEN_FOLDER = "/static/"
+READING = ("GET", "HEAD")
+TOO_LARGE = f"the request is larger than {MAX_BODY_BYTES:,} bytes; send less at once"
+
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; "
+        "object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+}
+_RAW_HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+
+
+class Guard:
+    """Refuses what must not reach the application."""
+
+    def __init__(self, app: App, settings: ServiceSettings):
+        self._app = app
+        self._token = settings.token
+        self._local = is_loopback(settings.host)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *_RAW_HEADERS]
+            await send(message)
+
+        headers = {name.decode("latin-1"): v.decode("latin-1") for name, v in scope["headers"]}
+        refusal = self._refusal(scope, headers)
+        if refusal is not None:
+            status, sentence = refusal
+            challenge = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+            answer = JSONResponse({"error": sentence}, status, headers=challenge)
+            await answer(scope, receive, send_with_headers)
+            return
+        await self._app(scope, _bounded(receive), send_with_headers)
+
+    def _refusal(self, scope: Scope, headers: Mapping[str, str]) -> tuple[int, str] | None:
+        """Status and sentence, where a request is refused."""
+        host = headers.get("host", "")
+        if self._local and not is_loopback(_host_name(host)):
+            return 421, f"this service answers on this machine alone, not as {host!r}"
+        origin = headers.get("origin")
+        if origin is not None and urlsplit(origin).netloc != host:
+            return 403, f"requests from another origin, {origin!r}, are refused"
+        foreign = headers.get("sec-fetch-site") in ("cross-site", "same-site")
+        if foreign and headers.get("sec-fetch-mode") != "navigate":
+            return 403, "requests from another site are refused"
+        if not self._is_let_in(scope, headers):
+            return 401, "this service wants its token, as the header `Authorization: Bearer TOKEN`"
+        length = headers.get("content-length", "0")
+        if not length.isdigit() or int(length) > MAX_BODY_BYTES:
+            return 413, TOO_LARGE
+        return None
+
+    def _is_let_in(self, scope: Scope, headers: Mapping[str, str]) -> bool:
+        path = scope["path"]
+        if self._token is None or path in OPEN_PATHS or path.startswith(OPEN_FOLDER):
+            return True
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and _same(given.strip(), self._token):
+            return True
+        return scope["method"] in READING and _same(_cookie(headers), self._token)
+
+
+def _bounded(receive: Receive) -> Receive:
+    """Counts what comes in, as a request need not say its length."""
+    received = 0
+
+    async def counted() -> Message:
+        nonlocal received
+        message = await receive()
+        received += len(message.get("body", b""))
+        if received > MAX_BODY_BYTES:
+            raise HTTPException(413, TOO_LARGE)
+        return message
+
+    return counted
+
+
+def _host_name(host: str) -> str:
+    """A Host header without its port."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _cookie(headers: Mapping[str, str]) -> str:
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        return ""
+    return found.value if found else ""
+
+
+def _same(given: str, token: str) -> bool:
+    return hmac.compare_digest(given.encode(), token.encode())

@@ -1,0 +1,91 @@
+"""What a service is started with, and the bounds of what it takes and gives."""
+
+import ipaddress
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from csl_dist.errors import ConfigError
+from csl_dist.records import fingerprint
+from csl_dist.storage import Storage, key_part
+
+DEFAULT_PORT = 8000
+
+MAX_BODY_BYTES = 8 << 20
+"""Of a request: labels of some hundred thousand frames."""
+MAX_VALUES = 2_000_000
+"""Numbers in one answer."""
+MAX_FRAMES_LISTED = 256
+"""Frames that one request may name one by one; ranges may be longer."""
+MAX_PAGE = 1000
+"""Rows in one answer."""
+MAX_COLUMNS = 4000
+"""Of a picture that an answer is drawn in."""
+MAX_EXPORT_BYTES = 512 << 20
+"""Of trajectories that are written for a download."""
+MAX_ID = 500
+"""Letters of a name."""
+MAX_COMMENT = 2000
+
+SHORTEST_TOKEN = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceSettings:
+    """Everything that a replica needs to know."""
+
+    roots: tuple[str, ...]
+    host: str = "127.0.0.1"
+    port: int = DEFAULT_PORT
+    token: str | None = None
+    """What every request must bring; None only on the loopback address."""
+    database: str | None = None
+    """URL of the reviews; None keeps them in each run root."""
+    allow_submit: bool = False
+    jobs_address: str | None = None
+    """The cluster's dashboard, for submitting."""
+
+    def __post_init__(self) -> None:
+        if self.token is None and not is_loopback(self.host):
+            raise ConfigError(
+                f"--host {self.host} is open to others, so that the service needs a token; give "
+                "--token"
+            )
+        if self.token is not None and len(self.token) < SHORTEST_TOKEN:
+            raise ConfigError(
+                f"--token has {len(self.token)} characters, but must have {SHORTEST_TOKEN} or more"
+            )
+        if self.token is not None and not (self.token.isascii() and self.token.isprintable()):
+            raise ConfigError("--token must be of printable ASCII characters")
+
+    @property
+    def address(self) -> str:
+        """Where a browser finds the service."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}"
+
+
+@lru_cache(maxsize=256)
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a host name or address."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def new_token() -> str:
+    return secrets.token_urlsafe(24)
+
+
+def audit_ids(roots: Sequence[str]) -> dict[str, str]:
+    """Run roots by the id under which they are served: the folder's name, told apart if need be.
+
+    Every replica gives the same ids to the same roots in the same order.
+    """
+    by_id: dict[str, str] = {}
+    for root in dict.fromkeys(Storage(root).url for root in roots):
+        name = key_part(root.rsplit("/", 1)[-1])
+        by_id[name if name not in by_id else f"{name}-{fingerprint(root)[:8]}"] = root
+    return by_id

@@ -1,0 +1,79 @@
+// Requests to the service. The token stays in this tab; a cookie, good for reading alone, carries it
+// for videos and pictures, which can't send a header.
+
+let token = sessionStorage.getItem("csl-token");
+
+export class Refused extends Error {
+  constructor(status, sentence) {
+    super(sentence);
+    this.status = status;
+  }
+}
+
+export const setToken = async (given) => {
+  token = given;
+  await send("/api/session", { method: "POST" });
+  sessionStorage.setItem("csl-token", given);
+};
+
+export const renewSession = () => (token ? send("/api/session", { method: "POST" }) : null);
+
+const send = async (path, options = {}) => {
+  const headers = { ...options.headers };
+  if (token) headers.authorization = `Bearer ${token}`;
+  let answer;
+  try {
+    answer = await fetch(path, { ...options, headers });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Refused(0, "The service does not answer; is it still running?");
+  }
+  if (answer.ok) return answer;
+  let sentence = answer.statusText;
+  try {
+    sentence = (await answer.json()).error;
+  } catch { /* no JSON: the status has to do */ }
+  throw new Refused(answer.status, sentence);
+};
+
+const query = (values) => {
+  const given = Object.entries(values).filter(([, value]) => value !== "" && value != null);
+  return given.length ? `?${new URLSearchParams(given)}` : "";
+};
+
+const post = (path, body, signal) =>
+  send(path, {
+    method: "POST",
+    body: JSON.stringify(body),
+    headers: { "content-type": "application/json" },
+    signal,
+  });
+
+export const audits = async () => (await send("/api/audits")).json();
+
+/** All requests about one audit. */
+export const auditApi = (id) => {
+  const base = `/api/audits/${encodeURIComponent(id)}`;
+  const get = async (what, values = {}) => (await send(`${base}${what}${query(values)}`)).json();
+  return {
+    facts: () => get(""),
+    flags: (values) => get("/flags", values),
+    video: (video) => get("/video", { video }),
+    progress: () => get("/progress"),
+    reviews: (after) => get("/reviews", { after }),
+    decide: async (review) => (await post(`${base}/reviews`, review)).json(),
+    scores: async (body, signal) => (await post(`${base}/scores`, body, signal)).json(),
+    losses: async (body, signal) =>
+      readNpy(await (await post(`${base}/trajectory`, { ...body, form: "npy" }, signal)).arrayBuffer()),
+    mediaUrl: (video) => `${base}/media${query({ video })}`,
+    pictureUrl: (video, frame) => `${base}/picture${query({ video, frame })}`,
+  };
+};
+
+/** A float32 array in NumPy's format: its shape and its values. */
+const readNpy = (buffer) => {
+  const length = new DataView(buffer).getUint16(8, true);
+  const header = new TextDecoder().decode(new Uint8Array(buffer, 10, length));
+  const shape = /'shape': \(([^)]*)\)/.exec(header)[1].split(",").filter((n) => n.trim()).map(Number);
+  return { shape, values: new Float32Array(buffer.slice(10 + length)) };
+};

@@ -1,0 +1,130 @@
+// What is seen: a video file, single pictures, or a sentence that says why there is nothing.
+
+const CONTEXT_SECONDS = 1.5;
+const MAX_PICTURES_PER_SECOND = 12;
+
+export class Player {
+  constructor(elements, { onMove, onState }) {
+    Object.assign(this, elements, { onMove, onState });
+    this.mode = "none";
+    this.frame = 0;
+    this.playing = false;
+    this.video.addEventListener("error", () => this.video.hidden || this.fallBack());
+    this.video.addEventListener("seeked", () => this.playing || this.follow());
+  }
+
+  /** Shows a video; `urls` are of its file and of its frames. */
+  open(facts, urls) {
+    this.stop();
+    Object.assign(this, { facts, urls });
+    this.show(facts.media, facts.note);
+  }
+
+  show(media, note) {
+    this.mode = media === "video" || media === "frames" ? media : "none";
+    this.video.hidden = this.mode !== "video";
+    this.picture.hidden = this.mode !== "frames";
+    this.noPicture.hidden = this.mode !== "none";
+    this.note.hidden = !note || this.mode === "none";
+    this.note.textContent = this.noPicture.textContent = note ?? "";
+    if (this.mode === "video") this.video.src = this.urls.media;
+    else this.video.removeAttribute("src");
+  }
+
+  fallBack() {
+    this.show("frames", "This browser does not play the file, so it is shown by frames.");
+    this.seek(this.frame);
+  }
+
+  secondsOf(frame) {
+    return this.facts.times ? this.facts.times[frame] : frame / this.facts.fps;
+  }
+
+  frameAt(seconds) {
+    const { times, fps, num_frames: count } = this.facts;
+    let frame = Math.round(seconds * fps);
+    if (times) {
+      let low = 0;
+      let high = count - 1;
+      while (low < high) {
+        const middle = (low + high + 1) >> 1;
+        if (times[middle] <= seconds + 1e-4) low = middle;
+        else high = middle - 1;
+      }
+      frame = low;
+    }
+    return Math.min(count - 1, Math.max(0, frame));
+  }
+
+  seek(frame) {
+    this.frame = Math.min(this.facts.num_frames - 1, Math.max(0, frame));
+    // Into the frame, not onto its edge, which may show the one before.
+    if (this.mode === "video") this.video.currentTime = this.secondsOf(this.frame) + 0.25 / this.facts.fps;
+    if (this.mode === "frames") this.picture.src = this.urls.picture(this.frame);
+    this.onMove(this.frame);
+  }
+
+  /** The cursor goes where the video is. */
+  follow() {
+    this.frame = this.frameAt(this.video.currentTime - 0.25 / this.facts.fps);
+    this.onMove(this.frame);
+  }
+
+  toggle(span) {
+    if (this.playing) this.stop();
+    else this.play(span);
+  }
+
+  /** Plays a span with some context, again and again. */
+  play(span) {
+    const context = Math.max(1, Math.round(CONTEXT_SECONDS * this.facts.fps));
+    const first = Math.max(0, span.start - context);
+    const last = Math.min(this.facts.num_frames - 1, span.stop - 1 + context);
+    if (this.frame < first || this.frame >= last) this.seek(first);
+    this.playing = true;
+    this.onState(true);
+    if (this.mode === "video") this.playVideo(first, last);
+    else this.playPictures(first, last);
+  }
+
+  playVideo(first, last) {
+    this.video.play().catch(() => this.stop());
+    const step = () => {
+      if (!this.playing || this.mode !== "video") return;
+      if (this.video.currentTime >= this.secondsOf(last) + 1 / this.facts.fps || this.video.ended) {
+        this.video.currentTime = this.secondsOf(first);
+        if (this.video.ended) this.video.play().catch(() => this.stop());
+      }
+      this.follow();
+      requestAnimationFrame(step);
+    };
+    requestAnimationFrame(step);
+  }
+
+  /** Without pictures only the cursor moves. */
+  async playPictures(first, last) {
+    const stride = Math.max(1, Math.round(this.facts.fps / MAX_PICTURES_PER_SECOND));
+    const pause = (1000 * stride) / this.facts.fps;
+    while (this.playing) {
+      const next = this.frame + stride > last ? first : this.frame + stride;
+      const due = performance.now() + pause;
+      if (this.mode === "frames") await preload(this.urls.picture(next)).catch(() => this.stop());
+      if (!this.playing) return;
+      this.seek(next);
+      await new Promise((resolve) => setTimeout(resolve, Math.max(0, due - performance.now())));
+    }
+  }
+
+  stop() {
+    if (!this.playing) return;
+    this.playing = false;
+    this.video.pause();
+    this.onState(false);
+  }
+}
+
+const preload = async (url) => {
+  const picture = new Image();
+  picture.src = url;
+  await picture.decode();
+};

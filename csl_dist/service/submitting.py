@@ -1,0 +1,41 @@
+"""Runs that are submitted through the service: as Ray jobs, which also remember their roots."""
+
+import contextlib
+import threading
+import time
+
+from csl_dist.config import parse_config
+from csl_dist.errors import JobError
+from csl_dist.service.forms import SubmitForm
+
+CHECK_SECONDS = 5.0
+"""How long the list of jobs is trusted."""
+
+
+def submit(form: SubmitForm, address: str | None) -> tuple[str, str]:
+    """Starts a job; the run root and the job's id."""
+    from csl_dist.remote.jobs import JobQueue, JobStage  # takes Ray along
+
+    config = parse_config(form.config, where="config")
+    return config.root, JobQueue(address).submit(config, JobStage(form.stage))
+
+
+class JobRoots:
+    """Run roots of the cluster's jobs: what was submitted is served by every replica."""
+
+    def __init__(self, address: str | None):
+        self._address = address
+        self._lock = threading.Lock()
+        self._roots: list[str] = []
+        self._checked = -CHECK_SECONDS
+
+    def roots(self) -> list[str]:
+        """Oldest first; as last known where the cluster does not answer."""
+        from csl_dist.remote.jobs import JobQueue
+
+        with self._lock:
+            if time.monotonic() - self._checked > CHECK_SECONDS:
+                self._checked = time.monotonic()
+                with contextlib.suppress(JobError):
+                    self._roots = JobQueue(self._address).roots()
+            return self._roots
