@@ -127,7 +127,7 @@ const rowsOf = (view, colour) => {
   rows.push({ name: view.scoreName, height: 104, draw: curves(score, view.threshold, true) });
   const palette = ["second", "third", "fourth", "flag"];
   const lines = view.csl.map((one, i) => ({ ...one, colour: colour(palette[i % 4]), dash: i ? [5, 3] : [], width: 1.5 }));
-  rows.push({ name: "CSL by scorer", height: 64, draw: curves(lines, null, false) });
+  rows.push({ name: "CSL by scorer", height: 80, draw: curves(lines, null, false) });
   if (view.losses) rows.push({ name: "loss by\ncheckpoint", height: 76, draw: heatmap(view.losses) });
   return rows;
 };
@@ -176,7 +176,9 @@ const curves = (list, threshold, shaded) => ({ context, x, left, width, colour, 
   const low = known.reduce((a, b) => Math.min(a, b), Math.min(...marks));
   const high = known.reduce((a, b) => Math.max(a, b), Math.max(...marks));
   const room = (high - low) * 1.08 || 1;
-  const y = (value) => top + height * (1 - (value - low) / room);
+  // Names stand above the lines, not across them.
+  const head = list.some((one) => one.name) ? 18 : 0;
+  const y = (value) => top + head + (height - head) * (1 - (value - low) / room);
   context.strokeStyle = colour("grid");
   context.lineWidth = 1;
   context.strokeRect(left + 0.5, top + 0.5, width - 1, height - 1);
