@@ -9,7 +9,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,47 +37,25 @@ from csl_dist.worklist import plan_scorers, scored_annotations
 GEMM_SIZE, GEMM_SECONDS = 1024, 1.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Case:
     """A model, and what it is to score."""
 
     model: str
+    arguments: dict[str, Any]
+    _: KW_ONLY
     num_frames: int
     num_videos: int
     num_checkpoints: int
-    arguments: dict[str, Any] = field(default_factory=dict)
 
 
+VIT_B, SMALL, TINY = ({"preset": name} for name in ("vit_b", "small", "tiny"))
 CASES = {
-    "vit_b_512": Case(
-        model="transformer",
-        arguments={"preset": "vit_b"},
-        num_frames=512,
-        num_videos=24,
-        num_checkpoints=2,
-    ),
-    "vit_b_2048": Case(
-        model="transformer",
-        arguments={"preset": "vit_b"},
-        num_frames=2048,
-        num_videos=6,
-        num_checkpoints=2,
-    ),
-    "small": Case(
-        model="transformer",
-        arguments={"preset": "small"},
-        num_frames=300,
-        num_videos=64,
-        num_checkpoints=8,
-    ),
-    "tiny": Case(
-        model="transformer",
-        arguments={"preset": "tiny"},
-        num_frames=200,
-        num_videos=128,
-        num_checkpoints=20,
-    ),
-    "framewise": Case(model="framewise", num_frames=400, num_videos=160, num_checkpoints=40),
+    "vit_b_512": Case("transformer", VIT_B, num_frames=512, num_videos=24, num_checkpoints=2),
+    "vit_b_2048": Case("transformer", VIT_B, num_frames=2048, num_videos=6, num_checkpoints=2),
+    "small": Case("transformer", SMALL, num_frames=300, num_videos=64, num_checkpoints=8),
+    "tiny": Case("transformer", TINY, num_frames=200, num_videos=128, num_checkpoints=20),
+    "framewise": Case("framewise", {}, num_frames=400, num_videos=160, num_checkpoints=40),
 }
 
 

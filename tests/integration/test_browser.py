@@ -1,6 +1,5 @@
 """The report in a real browser: Debian's Chromium, headless."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,21 +9,7 @@ import pytest
 import csl_dist
 from csl_dist.report import write_report
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
-    if path is None:
-        pytest.skip(f"there is no browser: none of {', '.join(BROWSERS)} is installed")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--disable-gpu", "--disable-quic"]
-        )
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """The review page in a real browser, by keyboard; the server is the service without Ray."""
 
 import re
-import shutil
 import socket
 import threading
 from collections.abc import Iterator
@@ -22,7 +21,7 @@ from csl_dist.service.reviews import store_of
 from csl_dist.service.settings import ServiceSettings
 from csl_dist.verdict import put_flags, read_flags
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 TOKEN = "a-token-for-the-browser"
 MORE_SPANS = [
     ("v3", 20, 60, "a", "c"),
@@ -31,20 +30,6 @@ MORE_SPANS = [
     ("v3", 220, 260, "c", "b"),
     ("v2", 230, 280, "c", "a"),
 ]
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
-    if path is None:
-        pytest.skip(f"there is no browser: none of {', '.join(BROWSERS)} is installed")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--disable-gpu", "--disable-quic"]
-        )
-        yield browser
-        browser.close()
 
 
 @contextmanager
