@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -59,13 +60,15 @@ def connect(*, verbose: bool = False) -> Resources:
     return Resources(
         num_cpus=int(total.get("CPU", 1)),
         num_gpus=num_gpus,
-        has_cuda=num_gpus > 0 and ray.get(_has_cuda.remote()),
+        has_cuda=num_gpus > 0 and _has_cuda(),
     )
 
 
-@ray.remote(num_gpus=1, num_cpus=0)
+@cache
 def _has_cuda() -> bool:
-    return torch.cuda.is_available()
+    """Asks one GPU, once: later all of them may be at work, and the answer would have to wait."""
+    ask = ray.remote(num_gpus=1, num_cpus=0)(torch.cuda.is_available)
+    return bool(ray.get(ask.remote()))
 
 
 @contextmanager
@@ -85,6 +88,7 @@ def disconnect() -> None:
     """Leaves the cluster; a local one ends."""
     if ray.is_initialized():
         ray.shutdown()
+    _has_cuda.cache_clear()
 
 
 def user_error(error: BaseException) -> CslError | None:
