@@ -123,3 +123,26 @@ def test_actors_stay_for_the_next_tasks(tmp_path: Path) -> None:
         for tasks in (["a"], ["b", "c"], ["d", "e", "f"]):
             assert sorted(done.task for done in pool.run(tasks)) == tasks
     assert len(made) == 2
+
+
+class Uneven:
+    """Takes its own time for a task."""
+
+    def __init__(self, seconds: float):
+        self._seconds = seconds
+
+    def work(self, task: int) -> float:
+        time.sleep(self._seconds)
+        return self._seconds
+
+
+@pytest.mark.parametrize("prefetch", [False, True])
+def test_slow_actor_does_not_hold_the_others_back(prefetch: bool) -> None:
+    actor = ray.remote(num_cpus=0.5)(Uneven)
+    paces = iter([0.05, 1.0])
+    with ActorPool(lambda: actor.remote(next(paces)), num_actors=2, max_retries=0) as pool:
+        pool.start(2)
+        pool.wait_until_started()
+        done = [d.result for d in pool.run(range(24), prefetch=prefetch)]
+    assert done.count(1.0) <= 3, "the fast one has done nearly all"
+    assert done.count(0.05) >= 21

@@ -26,17 +26,17 @@ class Noter:
         (Path(FOLDER) / f"{unit}-{node}").touch()
 
 ray.init(log_to_driver=False)
-# One actor a node, and one for the node that is to come.
+# One actor for each of three nodes, and one for the node that is to come.
 make_actor = ray.remote(num_cpus=1)(Noter).remote
 units = range(int(sys.argv[1]))
-with ActorPool(make_actor, num_actors=3, max_retries=3) as pool:
+with ActorPool(make_actor, num_actors=4, max_retries=3) as pool:
     print(sorted(done.task for done in pool.run(units)) == list(units))
 """
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[RunningCluster]:
-    with ray_cluster(2, {}, dashboard=False) as cluster:
+    with ray_cluster(3, {}, dashboard=False) as cluster:
         yield cluster
 
 
@@ -66,4 +66,4 @@ def test_killed_node_loses_nothing_and_a_new_one_takes_work(
     assert "True" in out.splitlines(), error
     notes = [path.name.split("-") for path in tmp_path.iterdir()]
     assert {int(unit) for unit, _ in notes} == set(range(NUM_UNITS))
-    assert len({node for _, node in notes}) == 3, "the head, the killed node and the new one"
+    assert len({node for _, node in notes}) == 4, "two that stay, the killed one and the new one"
