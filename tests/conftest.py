@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import made_run
@@ -29,6 +29,9 @@ SMALL_DEMO = DemoSpec(
     mislabelled=Amount(rate=0.1, lengths=(4, 6)),
     size=32,
 )
+
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 @pytest.fixture(scope="session")
@@ -113,3 +116,18 @@ def proxy(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator["Faulty
     remote_store.cache_clear()
     proxy.shutdown()
     proxy.server_close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Debian's Chromium, headless."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    if path is None:
+        pytest.skip(f"there is no browser: none of {', '.join(BROWSERS)} is installed")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--disable-gpu", "--disable-quic"]
+        )
+        yield browser
+        browser.close()
