@@ -96,7 +96,7 @@ def read_ahead(tasks: list[str], folder: Path) -> tuple[list[str], list[int], in
     actor = ray.remote(num_cpus=1, max_concurrency=2)(Reader)
     with ActorPool(lambda: actor.remote(folder), num_actors=1, max_retries=1) as pool:
         done = list(pool.run(tasks, prefetch=True))
-    return [d.task for d in done], [len(d.in_flight) for d in done], done[-1].num_lost
+    return [d.task for d in done], [len(d.in_flight) for d in done], pool.num_lost
 
 
 def test_next_task_is_handed_over_while_an_actor_works(tmp_path: Path) -> None:

@@ -28,8 +28,6 @@ class Done(Generic[Task]):
     result: Any
     in_flight: list[Task]
     """Tasks that actors have been given and not returned."""
-    num_lost: int
-    """Actors lost so far."""
 
 
 @dataclass(slots=True, eq=False)
@@ -48,7 +46,8 @@ class ActorPool:
         self._make_actor = make_actor
         self.num_actors = num_actors
         self._max_retries = max_retries
-        self._num_lost = 0
+        self.num_lost = 0
+        """Actors lost so far."""
         self._num_lost_starting = 0
         self._starting: dict[Any, Any] = {}
         self._members: list[_Member] = []
@@ -120,7 +119,7 @@ class ActorPool:
             self._replace(member)
             return None
         in_flight = [running for _, running, _ in self._running.values()]
-        return Done(task=task, result=result, in_flight=in_flight, num_lost=self._num_lost)
+        return Done(task=task, result=result, in_flight=in_flight)
 
     def _start_actor(self) -> None:
         actor = self._make_actor()
@@ -132,7 +131,7 @@ class ActorPool:
         try:
             _get(ready)
         except RayActorError as error:
-            self._num_lost += 1
+            self.num_lost += 1
             self._num_lost_starting += 1
             if self._num_lost_starting > self._max_retries:
                 raise _lost(error, self._num_lost_starting, "while it started") from None
@@ -143,7 +142,7 @@ class ActorPool:
     def _replace(self, member: _Member) -> None:
         """Starts another actor for one that was lost, once, however many tasks it had."""
         if member in self._members:
-            self._num_lost += 1
+            self.num_lost += 1
             self._members.remove(member)
             self._start_actor()
 

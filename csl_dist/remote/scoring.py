@@ -88,6 +88,8 @@ class RowScoring:
         self._num_lost = 0
         self._bad: set[str] = set()
         self._busy_seconds = 0.0
+        self._num_scored = 0
+        """Units done in these rounds; `_num_done` also has those of earlier runs."""
         self._num_frames = 0
         self._last_pulse = 0.0
 
@@ -96,13 +98,13 @@ class RowScoring:
         run = self._stage.run
         slices = [part for plan in plans for part in pending_slices(run, plan)]
         _lay_out_rows(run, plans, slices)
-        bad_before, lost_before = len(self._bad), self._num_lost
+        bad_before, lost_before = len(self._bad), self._num_lost - pool.num_lost
         begun = time.monotonic()
         for done in pool.run(split_slices(slices, pool.num_actors), prefetch=True):
             now = time.monotonic()
             self._busy_seconds += now - begun
             begun = now
-            self._num_lost = lost_before + done.num_lost
+            self._num_lost = lost_before + pool.num_lost
             self._note(done)
         return len(self._bad) - bad_before
 
@@ -110,17 +112,18 @@ class RowScoring:
         part, result = done.task, done.result
         self._tell(part, result)
         self._num_done += len(part.units)
+        self._num_scored += len(part.units)
         self._num_frames += part.num_frames
         rate = self._num_frames / self._busy_seconds
         units_left = self._total - self._num_done
-        # Frames of units to come are not known; those that are done stand for them.
-        frames_a_unit = self._num_frames / max(1, self._num_done)
+        # Units to come may not be known yet; those that are scored stand for them.
+        seconds_a_unit = self._busy_seconds / self._num_scored
         pulse = Pulse(
             units_done=self._num_done,
             units_total=self._total,
             units_in_flight=sum(len(running.units) for running in done.in_flight),
             frame_rate=rate,
-            seconds_left=units_left * frames_a_unit / rate,
+            seconds_left=units_left * seconds_a_unit,
             lost_workers=self._num_lost,
             skipped_checkpoints=len(self._bad),
             at=time.time(),

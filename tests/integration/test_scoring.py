@@ -17,7 +17,8 @@ from csl_dist.bench.made import NUM_CLASSES, write_checkpoints, write_features
 from csl_dist.config import CheckpointsConfig, RunConfig, parse_config
 from csl_dist.errors import CheckpointError, NotReadyError
 from csl_dist.models import Place, build_scorer
-from csl_dist.pulse import read_pulse
+from csl_dist.pulse import Pulse, read_pulse
+from csl_dist.remote import scoring
 from csl_dist.remote.following import score_and_follow
 from csl_dist.remote.pool import ActorPool
 from csl_dist.remote.score_actor import ScoreActor
@@ -134,6 +135,31 @@ def test_number_of_workers_does_not_change_a_byte(
     stage = fresh_stage(trained, tmp_path)
     score_with(stage, pool_of(stage.run, num_workers))
     assert stored(tmp_path / "run") == expected
+
+
+def test_time_left_of_a_resumed_audit_counts_its_own_units_alone(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half the units were done by an earlier run."""
+    stage = fresh_stage(trained, tmp_path)
+    plans = plan_scorers(stage.run, scored_annotations(stage.run))
+    num_groups = len(plans[0].units)
+    first = ShortPool(pool_of(stage.run, 1), 3)
+    with first, scoring_rows(stage, plans) as rows:
+        rows.score(plans, first)
+    said: list[Pulse] = []
+    monkeypatch.setattr(scoring, "put_pulse", lambda _, pulse: said.append(pulse))
+    monkeypatch.setattr(scoring, "PULSE_SECONDS", 0.0)
+    second = pool_of(stage.run, 1)
+    with second, scoring_rows(stage, plans) as rows:
+        rows.score(plans, second)
+        busy = rows._busy_seconds
+    assert [pulse.units_done for pulse in said] == [num_groups * n for n in (4, 5, 6)]
+    assert said[-1].seconds_left == 0
+    # After one slice of three, the seconds so far stand for each of the other two.
+    assert said[0].seconds_left is not None
+    assert 0 < said[0].seconds_left / 2 < busy
+    assert said[0].frame_rate * said[0].seconds_left == pytest.approx(2 * NUM_VIDEOS * NUM_FRAMES)
 
 
 class ShortPool(ActorPool):
