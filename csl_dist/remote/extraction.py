@@ -119,6 +119,7 @@ def _written(
     context.raise_original_map_exception = True
     context.issue_detectors_config.detectors = []
     num_encoders = min(resources.num_gpus or resources.num_cpus, len(rows))
+    num_decoders = min(resources.num_cpus, len(rows))
     # Decoders would run far ahead of the encoders, and fill the object store with a long video.
     chunk_bytes = 3 * config.chunk_frames * config.size**2
     ahead_bytes = max(LEAST_AHEAD_BYTES, CHUNKS_AHEAD * num_encoders * chunk_bytes)
@@ -126,10 +127,12 @@ def _written(
     # Each row is one chunk; blocks of one row let decoding and encoding overlap.
     chunks = ray.data.from_items(rows, override_num_blocks=len(rows))
     shared = ray.put((sources, store, config))
+    # Actors, not tasks: Ray ends a worker that idles for a second, and a new one imports torch.
     decoded = chunks.map(
-        _decode,
-        fn_args=[shared],
+        _DecodeChunks,
+        fn_constructor_args=[shared],
         num_cpus=1 if resources.num_gpus else DECODE_SHARE,
+        compute=ray.data.ActorPoolStrategy(min_size=1, max_size=num_decoders),
     )
     written = decoded.map_batches(
         _EncodeChunks,
@@ -149,34 +152,35 @@ def _written(
         raise type(cause)(str(cause).splitlines()[0]) from None
 
 
-def _decode(row: dict[str, Any], shared: Any) -> dict[str, Any]:
-    """Decodes one chunk to frames of the encoder's size; a few times over if that fails."""
-    for wait_seconds in RETRY_WAITS_SECONDS:
-        try:
-            return row | _decoded(row, *ray.get(shared))
-        except DataError:
-            time.sleep(wait_seconds)
-    return row | _decoded(row, *ray.get(shared))
+class _DecodeChunks:
+    """Decodes chunks to frames of the encoder's size; a few times over if that fails."""
 
+    def __init__(self, shared: Any):
+        torch.set_num_threads(1)
+        self._sources, self._store, self._config = ray.get(shared)
 
-def _decoded(
-    row: dict[str, Any],
-    sources: dict[str, SourceVideo],
-    store: FeatureStore,
-    config: FeaturesConfig,
-) -> dict[str, Any]:
-    times_T = store.timeline(row["video"]).times_T
-    span = Span(row["start"], row["stop"])
-    pixels = np.empty((len(span), config.size, config.size, 3), dtype=np.uint8)
-    repeated = []
-    frames = frames_of_span(
-        sources[row["video"]].pixels, times_T, span, on_bad_frame=config.on_bad_frame
-    )
-    for i, (frame, stands_in) in enumerate(frames):
-        pixels[i] = fit_frame(frame, config.size)
-        if stands_in:
-            repeated.append(float(times_T[span.start + i]))
-    return {"pixels": pixels, "repeated": np.array(repeated)}
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        for wait_seconds in RETRY_WAITS_SECONDS:
+            try:
+                return row | self._decoded(row)
+            except DataError:
+                time.sleep(wait_seconds)
+        return row | self._decoded(row)
+
+    def _decoded(self, row: dict[str, Any]) -> dict[str, Any]:
+        video, span = row["video"], Span(row["start"], row["stop"])
+        size, on_bad_frame = self._config.size, self._config.on_bad_frame
+        times_T = self._store.timeline(video).times_T
+        pixels = np.empty((len(span), size, size, 3), dtype=np.uint8)
+        repeated = []
+        frames = frames_of_span(
+            self._sources[video].pixels, times_T, span, on_bad_frame=on_bad_frame
+        )
+        for i, (frame, stands_in) in enumerate(frames):
+            pixels[i] = fit_frame(frame, size)
+            if stands_in:
+                repeated.append(float(times_T[span.start + i]))
+        return {"pixels": pixels, "repeated": np.array(repeated)}
 
 
 class _EncodeChunks:

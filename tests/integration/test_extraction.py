@@ -16,7 +16,7 @@ from csl_dist.features import FeatureStore
 from csl_dist.run import open_run
 
 COMMAND = [sys.executable, "-c", "from csl_dist.cli import main; main()"]
-ENCODER, DECODER = "ray::MapWorker", "ray::Map(_decode)"
+ENCODER, DECODER = "MapBatches(_EncodeChunks)", "Map(_DecodeChunks)"
 
 
 def write_config(folder: Path, dataset: Path) -> Path:
