@@ -14,10 +14,10 @@ import pandas as pd
 from csl_dist.config import FlagConfig
 from csl_dist.ensemble import scale_of
 from csl_dist.evaluate import measured, truth_of_kind
-from csl_dist.findings import read_all_scored
 from csl_dist.paper_tables import markdown
 from csl_dist.records import ErrorKind, FloatArray, Split
 from csl_dist.run import open_run, read_run_config
+from csl_dist.scored import read_all_scored
 
 KINDS = (ErrorKind.MISLABEL, ErrorKind.DISORDER)
 METRICS = ("auc_micro", "average_precision")

@@ -17,7 +17,7 @@ import torch
 from rich.console import Console
 
 from csl_dist.checkpoints import CheckpointInfo, CheckpointStore
-from csl_dist.config import DatasetConfig, RunConfig, ScorerConfig, TrainConfig
+from csl_dist.config import AuditConfig, DatasetConfig, RunConfig, ScorerConfig, TrainConfig
 from csl_dist.findings import write_flags
 from csl_dist.ledger import Unit
 from csl_dist.records import Split
@@ -120,6 +120,7 @@ def main() -> None:
         dataset=DatasetConfig(path=str(arguments.root / "manifest.csv")),
         scorers={SCORER: ScorerConfig(arguments={"preset": "tiny"})},
         train=TrainConfig(epochs=arguments.checkpoints),
+        audit=AuditConfig(swapped_copies=0),
     )
     if not (arguments.root / "manifest.csv").exists():
         write_dataset(arguments.root, arguments.videos, arguments.frames)

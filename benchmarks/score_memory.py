@@ -40,6 +40,7 @@ def main() -> None:
             "dataset": {"path": str(data)},
             "scorers": {"framewise": {}},
             "train": {"epochs": arguments.checkpoints},
+            "audit": {"swapped_copies": 0},
         }
         run = open_run(parse_config(config, where="the benchmark"))
         write_checkpoints(run, "framewise", arguments.checkpoints)

@@ -1,6 +1,7 @@
 """What a flagging rule would find: errors planted in videos whose labels are believed right.
 
-Renaming spans changes labels alone, and trajectories hold none, so that no model is needed.
+Renaming spans changes labels alone, and trajectories hold none, so that no model is needed. Steps
+that are swapped look otherwise to a model that sees context: copies of videos are scored for that.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from csl_dist.config import CorruptConfig
-from csl_dist.corrupt import corrupted
+from csl_dist.corrupt import Corruption, corrupted
 from csl_dist.errors import DataError
 from csl_dist.flag import KindJudge, kind_judge
 from csl_dist.records import (
@@ -20,46 +21,61 @@ from csl_dist.records import (
     FloatArray,
     Span,
     Split,
+    copy_id,
+    fingerprint,
     runs_of,
 )
 
 MAX_VIDEOS = 40
-"""Videos that errors are planted in; more would tell little more."""
+"""Videos that are mislabelled; more would tell little more."""
 SEED = 1_000_003
 """Added to `corrupt.seed`, so that the errors are others than those of an experiment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlantedVideo:
-    """A video before and after spans of it were mislabelled."""
+    """A video before and after errors were planted in it."""
 
     clean: Annotation
     wrong: Annotation
+    """A copy with an id of its own where frames were moved."""
     spans: tuple[Span, ...]
 
 
 def planted_videos(
-    annotations: Sequence[Annotation], config: CorruptConfig, *, num_classes: int
+    annotations: Sequence[Annotation],
+    kind: ErrorKind,
+    config: CorruptConfig,
+    *,
+    num_classes: int,
+    most: int = MAX_VIDEOS,
 ) -> list[PlantedVideo]:
-    """Mislabelled versions of some of the videos; those without a labelled segment are left out."""
+    """Wrong versions of some of the videos; those that give no room for the error are left out."""
     config = replace(config, seed=config.seed + SEED)
-    rng = np.random.default_rng(config.seed)
-    chosen = sorted(rng.permutation(len(annotations))[:MAX_VIDEOS])
-    videos = []
-    for annotation in (annotations[i] for i in chosen):
+    videos: list[PlantedVideo] = []
+    # A video that is added to the dataset hardly changes which ones are chosen.
+    for annotation in sorted(annotations, key=lambda a: fingerprint(config.seed, a.video)):
+        if len(videos) == most:
+            break
         try:
             corruption = corrupted(
-                annotation.labels_T,
-                ErrorKind.MISLABEL,
-                annotation.video,
-                config,
-                num_classes=num_classes,
+                annotation.labels_T, kind, annotation.video, config, num_classes=num_classes
             )
-        except DataError:  # no labelled segment at all
+        except DataError:
             continue
-        wrong = replace(annotation, labels_T=corruption.labels_T)
+        wrong = _with_errors(annotation, corruption)
         videos.append(PlantedVideo(clean=annotation, wrong=wrong, spans=corruption.spans))
-    return videos
+    return sorted(videos, key=lambda v: v.clean.video)
+
+
+def _with_errors(annotation: Annotation, corruption: Corruption) -> Annotation:
+    wrong = replace(annotation, labels_T=corruption.labels_T)
+    if not corruption.moves_frames:
+        return wrong
+    before_T = annotation.order_T
+    order_T = corruption.order_T if before_T is None else before_T[corruption.order_T]
+    video = copy_id(annotation.video)
+    return replace(wrong, video=video, copy_of=annotation.video, order_T=order_T)
 
 
 def judge_from(
@@ -83,6 +99,17 @@ def judge_from(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FoundSwaps:
+    """What the run's rule makes of neighbouring steps that are swapped in copies of videos."""
+
+    planted: int
+    flagged: float
+    """Share of them that a flag touches."""
+    flagged_before: float
+    """Share of the same spans that a flag touches in the videos as they are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
     """What the run's rule makes of mislabelled spans planted in videos believed right."""
 
@@ -101,23 +128,35 @@ class Calibration:
     false_flags_per_hour: float
     judge: KindJudge | None
     """Tells kinds apart; None where the run has no framewise scorer beside a temporal one."""
+    swaps: FoundSwaps | None = None
+    """None where no copies were scored."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Calibration":
-        judge = data.pop("judge")
-        planted_in = Split(data.pop("planted_in"))
-        return cls(planted_in=planted_in, judge=judge and KindJudge(**judge), **data)
+        judge, swaps = data.pop("judge"), data.pop("swaps", None)
+        return cls(
+            planted_in=Split(data.pop("planted_in")),
+            judge=judge and KindJudge(**judge),
+            swaps=swaps and FoundSwaps(**swaps),
+            **data,
+        )
 
     def sentence(self) -> str:
         source = "validation videos" if self.planted_in is Split.VAL else "audited videos"
         right = "no flag" if self.precision is None else f"{self.precision:.0%} of flags"
-        return (
+        sentence = (
             f"{self.recall:.0%} of {self.planted_spans} mislabelled spans planted in {self.videos} "
             f"{source} are flagged, {right} there are right, and right labels give "
             f"{self.false_flags_per_hour:.1f} flags an hour"
+        )
+        if self.swaps is None:
+            return sentence
+        return (
+            f"{sentence}; of {self.swaps.planted} pairs of swapped steps {self.swaps.flagged:.0%} "
+            f"are flagged, {self.swaps.flagged_before:.0%} before they were swapped"
         )
 
 
@@ -127,17 +166,14 @@ def calibration(
     *,
     planted_in: Split,
     judge: KindJudge | None,
+    swaps: FoundSwaps | None = None,
 ) -> Calibration:
-    """Compares planted spans with those flagged, by video."""
-    found = [
-        any(_overlap(span, flag) for flag in flagged[v.clean.video])
-        for v in videos
-        for span in v.spans
-    ]
+    """Compares mislabelled spans with those flagged, by video."""
+    found = _touched(videos, flagged)
     true = [
         any(_overlap(span, flag) for span in v.spans)
         for v in videos
-        for flag in flagged[v.clean.video]
+        for flag in flagged[v.wrong.video]
     ]
     labelled = sum(int((v.clean.labels_T != UNLABELLED).sum()) for v in videos)
     hours = sum(annotated_seconds(v.clean) for v in videos) / 3600
@@ -152,7 +188,31 @@ def calibration(
         precision=float(np.mean(true)) if true else None,
         false_flags_per_hour=(len(true) - sum(true)) / hours if hours else 0.0,
         judge=judge,
+        swaps=swaps,
     )
+
+
+def found_swaps(
+    copies: Sequence[PlantedVideo],
+    flagged: Mapping[str, Sequence[Span]],
+    flagged_before: Mapping[str, Sequence[Span]],
+) -> FoundSwaps:
+    """Compares swapped steps with what is flagged, by copy, and was flagged, by video."""
+    before = {copy.wrong.video: flagged_before[copy.clean.video] for copy in copies}
+    return FoundSwaps(
+        planted=sum(len(copy.spans) for copy in copies),
+        flagged=float(np.mean(_touched(copies, flagged))),
+        flagged_before=float(np.mean(_touched(copies, before))),
+    )
+
+
+def _touched(videos: Sequence[PlantedVideo], flagged: Mapping[str, Sequence[Span]]) -> list[bool]:
+    """Whether each planted span shares a frame with a flag."""
+    return [
+        any(_overlap(span, flag) for flag in flagged[v.wrong.video])
+        for v in videos
+        for span in v.spans
+    ]
 
 
 def annotated_seconds(annotation: Annotation) -> float:

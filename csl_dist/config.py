@@ -298,12 +298,15 @@ class FlagConfig:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AuditConfig:
-    """Which videos may be audited."""
+    """What is audited."""
 
     __pydantic_config__: ClassVar[ConfigDict] = FORBID
 
     allow_in_sample: tuple[str, ...] = ()
     """Ids of videos that may be audited by checkpoints that were trained on them."""
+    swapped_copies: Annotated[int, Field(ge=0)] = 10
+    """Validation videos (with folds: audited ones) that are also scored with two steps swapped, to
+    tell how many such errors the flags find. Each costs as much as a video of its length."""
 
 
 def paper_scorers() -> dict[str, ScorerConfig]:

@@ -18,6 +18,7 @@ from csl_dist.ledger import Ledger, Unit
 from csl_dist.records import (
     FloatArray,
     IntArray,
+    Moved,
     Span,
     Timeline,
     Window,
@@ -302,11 +303,11 @@ class FeatureReader:
     def __init__(
         self,
         source: FeatureSource,
-        orders: Mapping[str, IntArray],
+        moved: Mapping[str, Moved],
         max_bytes: int = FEATURE_CACHE_BYTES,
     ):
         self.source = source
-        self._orders = orders
+        self._moved = moved
         self._max_bytes = max_bytes
         self._num_bytes = 0
         self._kept: OrderedDict[tuple[str, int, int], Features] = OrderedDict()
@@ -324,8 +325,12 @@ class FeatureReader:
         if key in self._kept:
             self._kept.move_to_end(key)
             return self._kept[key]
-        frames = self._orders[video][start:stop] if video in self._orders else slice(start, stop)
-        features_TD = self._kept[key] = self.source.read(video, frames)
+        moved = self._moved.get(video)
+        if moved is None:
+            features_TD = self.source.read(video, slice(start, stop))
+        else:
+            features_TD = self.source.read(moved.footage, moved.order_T[start:stop])
+        self._kept[key] = features_TD
         self._num_bytes += features_TD.nbytes
         while self._num_bytes > self._max_bytes and len(self._kept) > 1:
             _, dropped = self._kept.popitem(last=False)

@@ -20,13 +20,13 @@ from csl_dist.evaluate import (
     measured,
     truth_of_kind,
 )
-from csl_dist.findings import made_once, scores_made, smoothed_scores, stored_scores
 from csl_dist.layout import RunLayout
-from csl_dist.ledger import Unit
+from csl_dist.ledger import Unit, made_once
 from csl_dist.records import Annotation, ErrorKind, FloatArray, IntArray, Split, fingerprint
 from csl_dist.reduce import frame_blocks
 from csl_dist.run import Run
 from csl_dist.score_names import BASES, SMOOTHINGS
+from csl_dist.scored import scores_made, smoothed_scores, stored_scores
 from csl_dist.verdict import read_flags
 
 SEED = 0
@@ -43,7 +43,7 @@ def write_metrics(run: Run) -> dict[str, Any]:
     unit = Unit("metrics", fingerprint(scores_made(run), errors, flags.to_csv(), run.config.reduce))
     root = run.layout.root
     made_once(
-        run,
+        root,
         unit,
         (RunLayout.METRICS,),
         lambda: root.put_json(RunLayout.METRICS, make_metrics(run)),

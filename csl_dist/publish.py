@@ -4,9 +4,10 @@ from dataclasses import astuple
 
 from csl_dist.config import ENSEMBLE
 from csl_dist.ensemble import scale_of
-from csl_dist.findings import read_all_scored, run_thresholds, scores_made
+from csl_dist.findings import run_thresholds
 from csl_dist.records import Split
 from csl_dist.run import Run
+from csl_dist.scored import read_all_scored, scores_made
 from csl_dist.verdict import Verdict, put_verdict
 from csl_dist.worklist import skipped_checkpoints
 

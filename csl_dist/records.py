@@ -139,6 +139,8 @@ class Annotation:
     """Seconds from the start of the video."""
     order_T: IntArray | None = None
     """Where planted errors moved frames: frame t shows frame `order_T[t]` of the source."""
+    copy_of: str | None = None
+    """The video whose frames these are, where this is a copy with moved frames beside it."""
     source_fps: float = 0.0
     """Frames per second of the source, before sampling; 0 where nobody needs to know."""
     duration: float = 0.0
@@ -147,6 +149,24 @@ class Annotation:
     @property
     def num_frames(self) -> int:
         return len(self.labels_T)
+
+    @property
+    def footage(self) -> str:
+        """The video that features and models know the frames by."""
+        return self.copy_of or self.video
+
+
+def copy_id(video: str) -> str:
+    """The id of a video's copy with swapped steps."""
+    return f"{video}~swapped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """A video's frames in another order: frame t is frame `order_T[t]` of the footage."""
+
+    footage: str
+    order_T: IntArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,6 +37,7 @@ from csl_dist.records import (
     ErrorKind,
     IntArray,
     Media,
+    Moved,
     PlantedError,
     Span,
     Split,
@@ -281,15 +282,19 @@ def require_features(source: FeatureSource, videos: Sequence[str]) -> None:
 
 def seen_features(source: FeatureSource, annotation: Annotation) -> str:
     """Fingerprint of the features as an annotation orders them."""
-    own = source.fingerprint(annotation.video)
+    own = source.fingerprint(annotation.footage)
     if annotation.order_T is None:
         return own
     return fingerprint(own, array_fingerprint(annotation.order_T))
 
 
-def orders_of(annotations: Sequence[Annotation]) -> dict[str, IntArray]:
+def moved_of(annotations: Sequence[Annotation]) -> dict[str, Moved]:
     """The videos whose frames planted errors moved, for FeatureReader."""
-    return {a.video: a.order_T for a in annotations if a.order_T is not None}
+    return {
+        a.video: Moved(footage=a.footage, order_T=a.order_T)
+        for a in annotations
+        if a.order_T is not None
+    }
 
 
 def model_name(scorer: str, config: ScorerConfig) -> str:

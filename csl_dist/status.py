@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 from csl_dist.config import RunConfig
 from csl_dist.layout import RunLayout
+from csl_dist.records import Split
 from csl_dist.run import CNN, current_checkpoints, feature_storage
-from csl_dist.run_file import read_run_config
-from csl_dist.storage import Storage
+from csl_dist.run_file import read_run_config, read_videos
+from csl_dist.storage import Storage, key_part
 from csl_dist.trajectories import TrajectoryStore
 
 
@@ -26,6 +27,7 @@ def run_status(root: str) -> list[StageStatus]:
     facts = layout.root.read_json(RunLayout.RUN)
     records = feature_storage(config).list_keys(f"{facts['encoder']}/records/videos")
     extracted = {key.rsplit("/", 1)[1].split("@")[0] for key in records}
+    held_out = {key_part(v.id) for v in read_videos(layout) if v.split is not Split.TRAIN}
     lines = [StageStatus(stage="extract", done=len(extracted), total=facts["num_to_extract"])]
     for scorer, num_epochs in _trained_epochs(config).items():
         done = sum(
@@ -36,7 +38,9 @@ def run_status(root: str) -> list[StageStatus]:
         lines.append(StageStatus(stage=f"train {scorer}", done=done, total=total))
         if scorer not in config.scorers:
             continue
-        done = len(TrajectoryStore(layout.scorer(scorer)).published_fingerprints())
+        published = TrajectoryStore(layout.scorer(scorer)).published_fingerprints()
+        # Copies of videos, scored for calibration, are not counted.
+        done = len(held_out & published.keys())
         lines.append(StageStatus(stage=f"audit {scorer}", done=done, total=facts["num_scored"]))
     outputs = {"flags": RunLayout.FLAGS}
     if facts["has_known_errors"]:

@@ -8,6 +8,7 @@ from csl_dist.datasets import Fold
 from csl_dist.errors import CheckpointError
 from csl_dist.ledger import Unit
 from csl_dist.records import Annotation, Split
+from csl_dist.rehearse import swapped_copies
 from csl_dist.run import CNN, Run, require_features, seen_features
 from csl_dist.score import ScoreSlice, ScoreUnit, plan_groups, refuse_leakage
 from csl_dist.selection import selected_epochs
@@ -38,8 +39,10 @@ class ScorerPlan:
 
 
 def scored_annotations(run: Run) -> list[Annotation]:
-    """All videos that no training sees: those to audit, and those that set the threshold."""
-    return [a for split in (Split.AUDIT, Split.VAL) for a in run.split_annotations(split)]
+    """All that no training sees: videos to audit, those that set the threshold, and copies."""
+    held_out = {split: run.split_annotations(split) for split in (Split.AUDIT, Split.VAL)}
+    copies = swapped_copies(run, held_out)
+    return [*held_out[Split.AUDIT], *held_out[Split.VAL], *(copy.wrong for copy in copies)]
 
 
 def plan_scorers(
@@ -53,14 +56,14 @@ def _plan_scorer(
     run: Run, scorer: str, annotations: Sequence[Annotation], so_far: bool
 ) -> ScorerPlan:
     config = run.config.score
-    by_id = {a.video: a for a in annotations}
     units: dict[Group, tuple[ScoreUnit, ...]] = {}
     num_expected = 0
     for fold in run.dataset.folds:
         checkpoints, num_checkpoints = _checkpoints(run, scorer, fold, so_far)
         source = run.features_of(scorer, fold.index)
         require_features(source, fold.scored)
-        held_out = [by_id[video] for video in fold.scored]
+        scored = set(fold.scored)
+        held_out = [a for a in annotations if a.footage in scored]
         features = {a.video: seen_features(source, a) for a in held_out}
         groups = plan_groups(held_out, features, fold=fold.index, group_frames=config.group_frames)
         num_expected += len(groups) * num_checkpoints

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from csl_dist.checkpoints import CheckpointInfo, CheckpointStore
-from csl_dist.config import DatasetConfig, FlagConfig, RunConfig, ScorerConfig
+from csl_dist.config import AuditConfig, DatasetConfig, FlagConfig, RunConfig, ScorerConfig
 from csl_dist.findings import write_flags
 from csl_dist.ledger import Unit
 from csl_dist.publish import publish_verdict
@@ -77,6 +77,7 @@ def config_of(folder: Path, flag: FlagConfig) -> RunConfig:
             "framewise": ScorerConfig(),
         },
         flag=flag,
+        audit=AuditConfig(swapped_copies=0),
     )
 
 

@@ -10,19 +10,26 @@ import torch
 
 from csl_dist.baselines import BASELINES
 from csl_dist.checkpoints import CheckpointInfo, CheckpointStore
-from csl_dist.config import CorruptConfig, DatasetConfig, FlagConfig, RunConfig, ScorerConfig
+from csl_dist.config import (
+    AuditConfig,
+    CorruptConfig,
+    DatasetConfig,
+    FlagConfig,
+    RunConfig,
+    ScorerConfig,
+)
 from csl_dist.findings import (
     read_flags,
-    read_scored,
-    write_calibration,
     write_flags,
     write_video_outliers,
 )
 from csl_dist.ledger import Unit
 from csl_dist.measurements import write_metrics
 from csl_dist.records import Split
+from csl_dist.rehearse import write_calibration
 from csl_dist.run import Run, open_run, seen_features
 from csl_dist.score_names import BASES, SCORE_NAMES
+from csl_dist.scored import read_scored
 from csl_dist.trajectories import Group
 
 NUM_FRAMES = 40
@@ -46,6 +53,7 @@ def write_dataset(root: Path) -> RunConfig:
         },
         corrupt=CorruptConfig(lengths=(5, 9)),
         flag=FlagConfig(score="csl", quantile=0.99, min_frames=2, close_gap=0),
+        audit=AuditConfig(swapped_copies=0),
     )
 
 

@@ -35,6 +35,8 @@ LAYERS = (
     ("extract", "train", "score", "reduce", "flag", "evaluate", "check", "init", "plan"),
     ("baselines", "ensemble", "calibrate", "labelled"),
     ("run",),
+    ("scored",),
+    ("rehearse",),
     ("findings", "measurements", "reproduce", "paper_tables", "status", "trainings", "worklist"),
     ("publish", "query"),
     ("relabel",),

@@ -178,6 +178,7 @@ def _open(case: Case, folder: Path) -> Run:
         "dataset": {"path": str(folder / "data")},
         "scorers": {"model": {"model": case.model, "arguments": case.arguments}},
         "train": {"epochs": case.num_checkpoints},
+        "audit": {"swapped_copies": 0},
     }
     run = open_run(parse_config(data, where="the benchmark"))
     assert len(run.dataset.in_split(Split.AUDIT)) == case.num_videos

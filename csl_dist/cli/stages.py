@@ -120,8 +120,9 @@ def _extract(stage: "Stage") -> None:
 
 
 def _find(stage: "Stage") -> None:
-    from csl_dist.findings import write_calibration, write_flags, write_video_outliers
+    from csl_dist.findings import write_flags, write_video_outliers
     from csl_dist.publish import publish_verdict
+    from csl_dist.rehearse import write_calibration
     from csl_dist.remote.reduction import reduce
 
     reduce(stage)

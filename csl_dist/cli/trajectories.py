@@ -55,6 +55,7 @@ def rm(
 def _published(root: str) -> Iterator[tuple[str, str, "TrajectoryStore"]]:
     """Scorer, video and store of every trajectory of a run."""
     from csl_dist.query import open_audit
+    from csl_dist.records import copy_id
     from csl_dist.storage import key_part
     from csl_dist.trajectories import TrajectoryStore
 
@@ -63,5 +64,6 @@ def _published(root: str) -> Iterator[tuple[str, str, "TrajectoryStore"]]:
         store = TrajectoryStore(audit.layout.scorer(scorer))
         known = store.published_fingerprints()
         for video in audit.scored_videos():
-            if key_part(video.id) in known:
-                yield scorer, video.id, store
+            for name in (video.id, copy_id(video.id)):
+                if key_part(name) in known:
+                    yield scorer, name, store

@@ -54,7 +54,7 @@ def reduce(stage: Stage) -> None:
         store = run.trajectories(scorer)
         for fold in run.dataset.folds:
             weights_C = class_weights_of(run, scorer, fold.index)
-            own = [a for a in annotations if fold_of[a.video] == fold.index]
+            own = [a for a in annotations if fold_of[a.footage] == fold.index]
             work = [(a, _unit(run, store, scorer, a, weights_C)) for a in own]
             work = [(a, unit) for a, unit in work if unit not in done]
             reduction = _Reduction(

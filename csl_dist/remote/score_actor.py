@@ -20,7 +20,7 @@ from csl_dist.layout import RunLayout
 from csl_dist.ledger import Unit
 from csl_dist.models import ModelSpec, Scorer, build_scorer
 from csl_dist.node_features import NodeFeatures, node_folder
-from csl_dist.records import IntArray
+from csl_dist.records import Moved
 from csl_dist.score import (
     ScoreSlice,
     ScoreUnit,
@@ -64,13 +64,13 @@ class ScoreActor:
         config: ScoreConfig,
         layout: RunLayout,
         sources: Mapping[tuple[str, int], FeatureSource],
-        orders: Mapping[str, IntArray],
+        moved: Mapping[str, Moved],
     ):
         self._config = config
         self._layout = layout
         folder = node_folder(layout.root.url)
         self._sources = {place: NodeFeatures(source, folder) for place, source in sources.items()}
-        self._orders = orders
+        self._moved = moved
         self._reader: FeatureReader | None = None
         self._model: tuple[ModelSpec, Scorer] | None = None
         self._turn = threading.Lock()
@@ -155,5 +155,5 @@ class ScoreActor:
         """The reader of a source; that of the last source is kept, with what it holds."""
         source = self._sources[scorer, fold]
         if self._reader is None or self._reader.source is not source:
-            self._reader = FeatureReader(source, self._orders)
+            self._reader = FeatureReader(source, self._moved)
         return self._reader

@@ -14,13 +14,13 @@ from csl_dist.config import ScoreConfig
 from csl_dist.errors import ConfigError
 from csl_dist.node_features import forget_node_folder
 from csl_dist.pulse import Pulse, end_pulse, put_pulse
-from csl_dist.records import Annotation, IntArray
+from csl_dist.records import Annotation, Moved
 from csl_dist.remote.pool import ActorPool, Done
 from csl_dist.remote.progress import Bar, progress_bar
 from csl_dist.remote.score_actor import Publication, ScoreActor, SliceResult
 from csl_dist.remote.session import Resources, connect
 from csl_dist.remote.stage import Stage
-from csl_dist.run import Run, orders_of
+from csl_dist.run import Run, moved_of
 from csl_dist.score import ScoreSlice, split_slices
 from csl_dist.worklist import (
     ScorerPlan,
@@ -59,7 +59,7 @@ def scoring_pool(stage: Stage, annotations: Sequence[Annotation]) -> ActorPool:
     config = stage.run.config.score
     resources = connect(verbose=stage.verbose)
     return ActorPool(
-        _actor_maker(stage.run, orders_of(annotations), resources),
+        _actor_maker(stage.run, moved_of(annotations), resources),
         num_actors=_num_actors(config, resources),
         max_retries=config.max_retries,
     )
@@ -210,7 +210,7 @@ def _num_actors(config: ScoreConfig, resources: Resources) -> int:
     return resources.num_cpus // config.cpus_per_worker
 
 
-def _actor_maker(run: Run, orders: dict[str, IntArray], resources: Resources) -> Callable[[], Any]:
+def _actor_maker(run: Run, moved: dict[str, Moved], resources: Resources) -> Callable[[], Any]:
     """What starts a ScoreActor with its share of the cluster."""
     config = run.config.score
     share = {"num_gpus": 1} if resources.num_gpus else {"num_cpus": config.cpus_per_worker}
@@ -224,6 +224,6 @@ def _actor_maker(run: Run, orders: dict[str, IntArray], resources: Resources) ->
             for scorer in run.config.scorers
             for fold in run.dataset.folds
         }
-        return ray.put(sources), ray.put(orders)
+        return ray.put(sources), ray.put(moved)
 
     return lambda: actor_class.remote(config, run.layout, *shared())

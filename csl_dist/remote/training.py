@@ -29,7 +29,7 @@ from csl_dist.remote.background import Background
 from csl_dist.remote.progress import Bar, progress_bar
 from csl_dist.remote.session import Resources, connect, user_error
 from csl_dist.remote.stage import Stage
-from csl_dist.run import CNN, Run, orders_of, require_features, seen_features
+from csl_dist.run import CNN, Run, moved_of, require_features, seen_features
 from csl_dist.trackers import open_trackers, require_trackers
 from csl_dist.train import Seat, TrainingTask, train_epochs, training_fingerprint
 
@@ -185,7 +185,7 @@ def _train_worker(loop_config: dict[str, Any]) -> CslError | None:
     try:
         for training in loop_config["group"]:
             task, store = training.task, training.checkpoints
-            reader = FeatureReader(training.features, orders_of(task.annotations))
+            reader = FeatureReader(training.features, moved_of(task.annotations))
             start = _newest(store, task.config.epochs)
             names = task.config.trackers if seat.rank == 0 else ()
             with open_trackers(names, task.name, loop_config["tensorboard"]) as track:

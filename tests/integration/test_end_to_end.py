@@ -119,6 +119,7 @@ def test_status_shows_every_stage_done(
     path, _ = undisturbed
     lines = run_status(str(path.parent / "run"))
     assert [line.stage for line in lines][:2] == ["extract", "train transformer"]
+    assert [line.total for line in lines if line.stage == "audit transformer"] == [6]
     assert all(line.done == line.total for line in lines)
 
 
@@ -179,7 +180,7 @@ def test_changed_labels_redo_only_what_depends_on_them(
     assert result.returncode == 0, result.stderr
     assert "all 8 epochs are trained" in result.stdout
     assert "units are scored" in result.stdout
-    assert "reduce: videos: 12 of 12" in result.stdout
+    assert "reduce: videos: 16 of 16" in result.stdout
     assert (root / "metrics.json").read_bytes() != (source / "metrics.json").read_bytes()
 
 

@@ -18,13 +18,14 @@ from csl_dist.config import CheckpointsConfig, RunConfig, parse_config
 from csl_dist.errors import CheckpointError, NotReadyError
 from csl_dist.models import Place, build_scorer
 from csl_dist.pulse import Pulse, read_pulse
+from csl_dist.records import Annotation
 from csl_dist.remote import scoring
 from csl_dist.remote.following import score_and_follow
 from csl_dist.remote.pool import ActorPool
 from csl_dist.remote.score_actor import ScoreActor
 from csl_dist.remote.scoring import publish, score, scoring_rows
 from csl_dist.remote.stage import Stage
-from csl_dist.run import Run, open_run
+from csl_dist.run import Run, moved_of, open_run
 from csl_dist.worklist import plan_scorers, scored_annotations
 
 pytestmark = [pytest.mark.usefixtures("ray_session"), pytest.mark.timeout(200)]
@@ -87,8 +88,9 @@ def pool_of(run: Run, num_actors: int) -> ActorPool:
     """As many actors as asked for, on however few CPUs."""
     actor = ray.remote(num_cpus=0.25, max_concurrency=2)(ScoreActor)
     sources = {("transformer", 0): run.features}
+    moved = moved_of(scored_annotations(run))
     return ActorPool(
-        lambda: actor.remote(run.config.score, run.layout, sources, {}),
+        lambda: actor.remote(run.config.score, run.layout, sources, moved),
         num_actors=num_actors,
         max_retries=3,
     )
@@ -103,10 +105,13 @@ def score_with(stage: Stage, pool: ActorPool) -> None:
 
 
 @torch.inference_mode()
-def naive_log_probabilities(run: Run, video: str) -> np.ndarray:
+def naive_log_probabilities(run: Run, annotation: Annotation) -> np.ndarray:
     """(E, T, C) by load, forward of one video, log_softmax."""
     store = run.checkpoint_store("transformer", 0)
-    x = torch.from_numpy(run.features.read(video))[None]
+    features_TD = run.features.read(annotation.footage)
+    if annotation.order_T is not None:
+        features_TD = features_TD[annotation.order_T]
+    x = torch.from_numpy(features_TD)[None]
     place = Place(torch.arange(NUM_FRAMES)[None].float(), torch.tensor([float(NUM_FRAMES)]))
     rows = []
     for info in store.infos():
@@ -120,10 +125,12 @@ def naive_log_probabilities(run: Run, video: str) -> np.ndarray:
 def test_trajectories_are_those_of_a_naive_loop(trained: Path, tmp_path: Path) -> None:
     stage = fresh_stage(trained, tmp_path)
     score(stage)
-    for annotation in scored_annotations(stage.run):
+    annotations = scored_annotations(stage.run)
+    assert sum(annotation.copy_of is not None for annotation in annotations) == NUM_VIDEOS
+    for annotation in annotations:
         trajectory = stage.run.trajectories("transformer").trajectory(annotation.video)
         assert trajectory.shape == (NUM_CHECKPOINTS, NUM_FRAMES, NUM_CLASSES)
-        naive = naive_log_probabilities(stage.run, annotation.video)
+        naive = naive_log_probabilities(stage.run, annotation)
         assert np.abs(trajectory.read() - naive).max() < 1e-4
     assert read_pulse(stage.run.layout) is None
 
@@ -142,7 +149,8 @@ def test_time_left_of_a_resumed_audit_counts_its_own_units_alone(
 ) -> None:
     """Half the units were done by an earlier run."""
     stage = fresh_stage(trained, tmp_path)
-    plans = plan_scorers(stage.run, scored_annotations(stage.run))
+    annotations = scored_annotations(stage.run)
+    plans = plan_scorers(stage.run, annotations)
     num_groups = len(plans[0].units)
     first = ShortPool(pool_of(stage.run, 1), 3)
     with first, scoring_rows(stage, plans) as rows:
@@ -159,7 +167,8 @@ def test_time_left_of_a_resumed_audit_counts_its_own_units_alone(
     # After one slice of three, the seconds so far stand for each of the other two.
     assert said[0].seconds_left is not None
     assert 0 < said[0].seconds_left / 2 < busy
-    assert said[0].frame_rate * said[0].seconds_left == pytest.approx(2 * NUM_VIDEOS * NUM_FRAMES)
+    frames_left = 2 * len(annotations) * NUM_FRAMES
+    assert said[0].frame_rate * said[0].seconds_left == pytest.approx(frames_left)
 
 
 class ShortPool(ActorPool):
