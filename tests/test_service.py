@@ -35,7 +35,7 @@ from csl_dist.relabel import relabel
 from csl_dist.remote import jobs
 from csl_dist.run import write_run_file
 from csl_dist.run_file import put_videos, read_videos
-from csl_dist.service import audits, packing, reading, settings
+from csl_dist.service import audits, exports, packing, settings
 from csl_dist.service.deployment import listening_socket, running_service
 from csl_dist.service.guard import COOKIE, HEADERS
 from csl_dist.service.settings import ServiceSettings, audit_ids
@@ -214,7 +214,7 @@ def test_exports_are_those_of_the_command(client: TestClient, audit: Audit) -> N
 def test_large_exports_are_left_to_the_command_line(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "MAX_EXPORT_BYTES", 10)
+    monkeypatch.setattr(exports, "MAX_EXPORT_BYTES", 10)
     assert "csl export" in refusal(client.get("/api/audits/run/export?format=hdf5"), 400)
 
 

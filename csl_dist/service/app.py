@@ -12,17 +12,21 @@ from starlette.exceptions import HTTPException
 
 import csl_dist
 from csl_dist.errors import CslError, JobError, NotReadyError, StorageError
+from csl_dist.service.answers import Health, Problem, Submitted
 from csl_dist.service.audits import AuditPool, NotFoundError
-from csl_dist.service.forms import Health, Problem, SubmitForm, Submitted
+from csl_dist.service.exports import export_routes
+from csl_dist.service.forms import SubmitForm
 from csl_dist.service.guard import COOKIE, Guard
+from csl_dist.service.listing import listing_routes
 from csl_dist.service.media import media_routes
 from csl_dist.service.packing import json_answer
-from csl_dist.service.reading import reading_routes
 from csl_dist.service.reviewing import reviewing_routes
+from csl_dist.service.scores import score_routes
 from csl_dist.service.settings import ServiceSettings, audit_ids
 from csl_dist.service.shortcut import Shortcut
 from csl_dist.service.submitting import JobRoots, submit
 from csl_dist.service.telemetry import Counted, metrics_text
+from csl_dist.service.trajectories import trajectory_routes
 
 STATIC = Path(__file__).parent / "static"
 DESCRIPTION = """Audits of video labels: flags, scores and loss trajectories, and the review of what
@@ -37,6 +41,15 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     413: {"model": Problem, "description": "Too large"},
     422: {"model": Problem, "description": "A parameter is missing or of the wrong form"},
 }
+
+ROUTES = (
+    listing_routes,
+    score_routes,
+    trajectory_routes,
+    export_routes,
+    reviewing_routes,
+    media_routes,
+)
 
 
 def create_app(settings: ServiceSettings) -> FastAPI:
@@ -55,9 +68,8 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     )
     _add_errors(app)
     _add_own_routes(app, settings, pool)
-    app.include_router(reading_routes(pool))
-    app.include_router(reviewing_routes(pool))
-    app.include_router(media_routes(pool))
+    for routes in ROUTES:
+        app.include_router(routes(pool))
     app.mount("/static", StaticFiles(directory=STATIC))
     app.add_middleware(Shortcut, pool=pool)
     app.add_middleware(Guard, settings=settings)

@@ -66,6 +66,17 @@ class OpenAudit:
         except DataError as error:
             raise NotFoundError(str(error)) from error
 
+    def scorer(self, name: str | None) -> str:
+        """A scorer of the run; the one that explains flags where none is named."""
+        if name is not None and name not in self.audit.scorers:
+            names = ", ".join(self.audit.scorers)
+            raise NotFoundError(f"there is no scorer {name!r}; the run has {names}")
+        return name or self.audit.scorer
+
+    def threshold(self, video_id: str) -> float | None:
+        """The deciding score from which a video's frames are flagged; None before flags are."""
+        return self.audit.verdict.thresholds.get(video_id) if self.audit.has_flags else None
+
     def videos(self) -> pd.DataFrame:
         """All audited videos, worst first; made once, which takes a while for thousands."""
         with self._lock:

@@ -15,7 +15,7 @@ from csl_dist.errors import DataError
 from csl_dist.frames import FrameFolder
 from csl_dist.records import Annotation, Media, Video
 from csl_dist.service.audits import AuditPool, NotFoundError, OpenAudit
-from csl_dist.service.forms import Frame, Name
+from csl_dist.service.forms import Frame, VideoId
 from csl_dist.video import VideoFile
 
 PLAYABLE = (".mp4", ".m4v", ".mov", ".webm")
@@ -23,8 +23,6 @@ PLAYABLE = (".mp4", ".m4v", ".mov", ".webm")
 MAX_WIDTH = 960
 KEPT_PICTURES = 256
 KEPT_FOLDERS = 16
-
-VideoId = Annotated[Name, Query(description="Id of a video.", examples=["v2"])]
 
 
 def shown_as(video: Video, annotation: Annotation) -> tuple[str, str | None]:

@@ -10,8 +10,10 @@ from fastapi import APIRouter, Query, Response
 
 from csl_dist.errors import DataError
 from csl_dist.query import Audit
+from csl_dist.service.answers import Progress, ReviewPage, ReviewRow
+from csl_dist.service.asked import class_id
 from csl_dist.service.audits import AuditPool, NotFoundError, OpenAudit
-from csl_dist.service.forms import Progress, ReviewForm, ReviewPage, ReviewRow, State
+from csl_dist.service.forms import Limit, ReviewForm
 from csl_dist.service.packing import json_answer
 from csl_dist.service.reviews import (
     Decision,
@@ -32,7 +34,7 @@ def reviewing_routes(pool: AuditPool) -> APIRouter:
     def list_reviews(
         audit: str,
         after: Annotated[int, Query(ge=0, le=2**31 - 1, description="A number seen before.")] = 0,
-        limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = MAX_PAGE,
+        limit: Limit = MAX_PAGE,
     ) -> Response:
         """The whole history of decisions, in their order; nothing is ever removed from it."""
         found = pool.read(audit, None, lambda opened: opened.reviews.after(after, limit=limit))
@@ -63,12 +65,6 @@ def review_row(review: Review) -> dict[str, Any]:
     return row
 
 
-def state_of(reviews: Sequence[Review]) -> State:
-    if not reviews:
-        return State.UNDECIDED
-    return State.DISPUTED if is_disputed(list(reviews)) else State.DECIDED
-
-
 def _checked(audit: Audit, form: ReviewForm) -> NewReview:
     """A decision that fits the audit."""
     flags = audit.flags(video=form.video)
@@ -77,9 +73,8 @@ def _checked(audit: Audit, form: ReviewForm) -> NewReview:
             f"video {form.video!r} has no flag from frame {form.start} to {form.stop}; was the "
             "run audited anew? Load the page again"
         )
-    if form.label is not None and form.label not in audit.classes:
-        names = ", ".join(audit.classes)
-        raise DataError(f"there is no class {form.label!r}; the classes are {names}")
+    if form.label is not None:
+        class_id(audit, form.label)
     num_frames = audit.annotation(form.video).num_frames
     if form.new_stop is not None and form.new_stop > num_frames:
         raise DataError(f"new_stop is {form.new_stop}, but the video has {num_frames:,} frames")
@@ -101,7 +96,7 @@ def progress(current: Mapping[SpanKey, Sequence[Review]], *, total: int) -> dict
     return {
         "total": total,
         "decided": len(current),
-        "disputed": sum(is_disputed(list(reviews)) for reviews in current.values()),
+        "disputed": sum(is_disputed(reviews) for reviews in current.values()),
         "correct": correct,
         "wrong": wrong,
         "unsure": last[Decision.UNSURE],
