@@ -154,6 +154,7 @@ class Progress(BaseModel):
     precision_low: float | None = Field(description="95 % interval (Wilson), lower end.")
     precision_high: float | None
     reviewers: dict[str, int] = Field(description="Decisions that hold, by reviewer.")
+    last: int = Field(description="The number of the newest decision; 0 before the first.")
 
 
 class Change(BaseModel):

@@ -29,11 +29,17 @@ CHECK_SECONDS = 3.0
 UNFINISHED_SECONDS = 10.0
 """The same, of a run whose scores are still coming in."""
 
+Key = tuple[str, int | None]
+"""Run root and number of an audit; None is the newest."""
 Answer = TypeVar("Answer")
 
 
 class NotFoundError(CslError):
     """Something that was asked for by a name that nothing has."""
+
+
+class OutdatedError(CslError):
+    """Something that was meant for an audit that is no longer the newest."""
 
 
 class OpenAudit:
@@ -91,6 +97,7 @@ class OpenAudit:
 
     @cached_property
     def board(self) -> Board:
+        """The decisions that hold."""
         return Board(self.reviews, self.audit.revision)
 
     @cached_property
@@ -112,7 +119,9 @@ class AuditPool:
         self._database = database
         self._more_roots = more_roots
         self._lock = threading.Lock()
-        self._open: OrderedDict[tuple[str, int | None], OpenAudit] = OrderedDict()
+        self._open: OrderedDict[Key, OpenAudit] = OrderedDict()
+        # Of those that were ever asked for: opening takes seconds, and is done once for all.
+        self._opening: dict[Key, threading.Lock] = {}
 
     def ids(self) -> dict[str, str]:
         """Run roots by id."""
@@ -175,19 +184,21 @@ class AuditPool:
     ) -> OpenAudit:
         key = (root, revision)
         with self._lock:
+            opening = self._opening.setdefault(key, threading.Lock())
+        with opening:
             found = self._open.get(key)
             if found is not None and found is not instead_of:
                 return found  # another thread was faster
-        try:
-            made = OpenAudit(root, revision, self._database)
-        except DataError as error:  # there is no audit of that number
-            raise NotFoundError(str(error)) from error
-        with self._lock:
-            self._open[key] = made
-            self._open.move_to_end(key)
-            while len(self._open) > MAX_OPEN:
-                self._open.popitem(last=False)
-        return made
+            try:
+                made = OpenAudit(root, revision, self._database)
+            except DataError as error:  # there is no audit of that number
+                raise NotFoundError(str(error)) from error
+            with self._lock:
+                self._open[key] = made
+                self._open.move_to_end(key)
+                while len(self._open) > MAX_OPEN:
+                    self._open.popitem(last=False)
+            return made
 
 
 def _state(root: str) -> tuple[str | None, ...]:

@@ -30,6 +30,7 @@ SUFFIXES = {
 
 
 def export_routes(pool: AuditPool) -> APIRouter:
+    """Downloads, below /api/audits."""
     routes = APIRouter(prefix="/api/audits", tags=["audits"])
 
     @routes.get("/{audit}/export", response_class=FileResponse)

@@ -57,6 +57,9 @@ class ReviewForm(BaseModel):
         },
     )
 
+    revision: AuditNumber | None = Field(
+        default=None, description="The audit that was looked at; refused if it is not the newest."
+    )
     key: Annotated[str, StringConstraints(min_length=8, max_length=64)] = Field(
         description="Chosen by the sender; a decision that is sent twice counts once."
     )

@@ -29,6 +29,7 @@ from csl_dist.service.settings import MAX_ID
 
 
 def listing_routes(pool: AuditPool) -> APIRouter:
+    """What there is to read, below /api/audits."""
     routes = APIRouter(prefix="/api/audits", tags=["audits"])
 
     @routes.get("", response_model=list[AuditEntry])

@@ -12,8 +12,8 @@ from csl_dist.errors import DataError
 from csl_dist.query import Audit
 from csl_dist.service.answers import Progress, ReviewPage, ReviewRow
 from csl_dist.service.asked import class_id
-from csl_dist.service.audits import AuditPool, NotFoundError, OpenAudit
-from csl_dist.service.forms import Limit, ReviewForm
+from csl_dist.service.audits import AuditPool, NotFoundError, OpenAudit, OutdatedError
+from csl_dist.service.forms import Limit, ReviewForm, Revision
 from csl_dist.service.packing import json_answer
 from csl_dist.service.reviews import (
     Decision,
@@ -28,6 +28,7 @@ NORMAL_95 = 1.96
 
 
 def reviewing_routes(pool: AuditPool) -> APIRouter:
+    """Decisions and progress, below /api/audits."""
     routes = APIRouter(prefix="/api/audits", tags=["reviews"])
 
     @routes.get("/{audit}/reviews", response_model=ReviewPage)
@@ -52,9 +53,9 @@ def reviewing_routes(pool: AuditPool) -> APIRouter:
         return json_answer(review_row(pool.read(audit, None, recorded)), status=201)
 
     @routes.get("/{audit}/progress", response_model=Progress)
-    def show_progress(audit: str) -> Response:
+    def show_progress(audit: str, revision: Revision = None) -> Response:
         """How many flags are decided, and how many of them are right so far."""
-        return json_answer(pool.read(audit, None, _progress))
+        return json_answer(pool.read(audit, revision, _progress))
 
     return routes
 
@@ -66,7 +67,12 @@ def review_row(review: Review) -> dict[str, Any]:
 
 
 def _checked(audit: Audit, form: ReviewForm) -> NewReview:
-    """A decision that fits the audit."""
+    """A decision that fits the audit, and was made on it."""
+    if form.revision not in (None, audit.revision):
+        raise OutdatedError(
+            f"the decision is on audit {form.revision}, but the run was audited anew and is at "
+            f"{audit.revision}; load the page again"
+        )
     flags = audit.flags(video=form.video)
     if not ((flags.start == form.start) & (flags.stop == form.stop)).any():
         raise NotFoundError(
@@ -78,14 +84,14 @@ def _checked(audit: Audit, form: ReviewForm) -> NewReview:
     num_frames = audit.annotation(form.video).num_frames
     if form.new_stop is not None and form.new_stop > num_frames:
         raise DataError(f"new_stop is {form.new_stop}, but the video has {num_frames:,} frames")
-    return NewReview(revision=audit.revision, **form.model_dump())
+    return NewReview(**form.model_dump() | {"revision": audit.revision})
 
 
 def _progress(opened: OpenAudit) -> dict[str, Any]:
     flags = opened.audit.flags()
     spans = set(zip(flags.video, flags.start, flags.stop, strict=True))
     current = {span: held for span, held in opened.board.current().items() if span in spans}
-    return progress(current, total=len(flags))
+    return progress(current, total=len(flags)) | {"last": opened.board.last}
 
 
 def progress(current: Mapping[SpanKey, Sequence[Review]], *, total: int) -> dict[str, Any]:

@@ -199,14 +199,15 @@ class Board:
         self._store = store
         self._revision = revision
         self._lock = threading.Lock()
-        self._last = 0
+        self.last = 0
+        """The number of the newest decision that was read."""
         self._by_span: dict[SpanKey, dict[str, Review]] = {}
 
     def current(self) -> dict[SpanKey, list[Review]]:
         """Decisions that hold, oldest first, of the spans that have any."""
         with self._lock:
-            while new := self._store.after(self._last):
-                self._last = new[-1].number
+            while new := self._store.after(self.last):
+                self.last = new[-1].number
                 for review in new:
                     if review.revision == self._revision:
                         self._put(review)

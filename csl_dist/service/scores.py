@@ -27,6 +27,7 @@ DECIDING = "deciding"
 
 
 def score_routes(pool: AuditPool) -> APIRouter:
+    """Scores of frames, below /api/audits."""
     routes = APIRouter(prefix="/api/audits", tags=["audits"])
 
     @routes.get("/{audit}/scores", response_model=Scores, responses=ARRAYS)

@@ -31,6 +31,7 @@ from csl_dist.service.packing import (
 
 
 def trajectory_routes(pool: AuditPool) -> APIRouter:
+    """Trajectories of frames, below /api/audits."""
     routes = APIRouter(prefix="/api/audits", tags=["audits"])
 
     @routes.get("/{audit}/trajectory", response_model=TrajectoryAnswer, responses=ARRAYS)
