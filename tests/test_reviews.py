@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import made_run
 import pytest
 import sqlalchemy as sa
 from made_run import WRONG
@@ -19,6 +20,8 @@ from starlette.testclient import TestClient
 
 import csl_dist
 from csl_dist.errors import ConfigError, StorageError
+from csl_dist.relabel import relabel
+from csl_dist.service import audits
 from csl_dist.service.app import create_app
 from csl_dist.service.reviewing import progress, wilson_interval
 from csl_dist.service.reviews import (
@@ -289,6 +292,35 @@ def test_decisions_that_make_no_sense_are_refused(
     answer = client.post("/api/audits/run/reviews", json={**decision(start, stop), **changes})
     assert words in refusal(answer, status)
     assert client.get("/api/audits/run/reviews").json() == {"reviews": [], "last": 0}
+
+
+def test_decision_on_an_audit_that_was_made_anew_is_refused(
+    made_root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The span may still be flagged, but under another label than the reviewer saw."""
+    monkeypatch.setattr(audits, "CHECK_SECONDS", 0.0)
+    client = client_of(made_root)
+    span = flag_of(made_root)
+    path = "/api/audits/run/reviews"
+    assert client.post(path, json=decision(*span, revision=0)).status_code == 201
+    (tmp_path / "fixed").mkdir()
+    moved = made_run.TRUE_LABELS.copy()
+    moved[100] = 0  # in another video
+    (tmp_path / "fixed" / "v3.txt").write_text(made_run.label_text(moved))
+    relabel(made_root, tmp_path / "fixed")
+    assert flag_of(made_root) == span
+    late = client.post(path, json=decision(*span, revision=0))
+    assert "load the page again" in refusal(late, 409)
+    assert client.get("/api/audits/run/progress").json()["decided"] == 0
+    assert client.get("/api/audits/run/progress?revision=0").json()["decided"] == 1
+    assert client.post(path, json=decision(*span, revision=1)).status_code == 201
+
+
+def test_progress_says_which_decision_was_last(made_root: str) -> None:
+    client = client_of(made_root)
+    assert client.get("/api/audits/run/progress").json()["last"] == 0
+    made = client.post("/api/audits/run/reviews", json=decision(*flag_of(made_root))).json()
+    assert client.get("/api/audits/run/progress").json()["last"] == made["number"]
 
 
 def test_run_that_joins_later_gets_its_table(made_root: str) -> None:

@@ -4,9 +4,11 @@ import io
 import json
 import pickle
 import shutil
+import tempfile
 import time
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,9 +37,9 @@ from csl_dist.relabel import relabel
 from csl_dist.remote import jobs
 from csl_dist.run import write_run_file
 from csl_dist.run_file import put_videos, read_videos
-from csl_dist.service import audits, packing, reading, settings
+from csl_dist.service import audits, exports, packing, settings
 from csl_dist.service.deployment import listening_socket, running_service
-from csl_dist.service.guard import COOKIE, HEADERS
+from csl_dist.service.guard import HEADERS
 from csl_dist.service.settings import ServiceSettings, audit_ids
 
 TOKEN = "a-token-of-some-length"
@@ -214,8 +216,17 @@ def test_exports_are_those_of_the_command(client: TestClient, audit: Audit) -> N
 def test_large_exports_are_left_to_the_command_line(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "MAX_EXPORT_BYTES", 10)
+    monkeypatch.setattr(exports, "MAX_EXPORT_BYTES", 10)
     assert "csl export" in refusal(client.get("/api/audits/run/export?format=hdf5"), 400)
+
+
+def test_exports_leave_nothing_behind(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for name in ("csv", "label-studio", "fiftyone"):
+        assert client.get(f"/api/audits/run/export?format={name}").status_code == 200
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_metrics_count_requests_by_route(client: TestClient) -> None:
@@ -280,6 +291,8 @@ def test_frame_folder_is_shown_as_pictures(made_root: str, tmp_path: Path) -> No
     assert pixels.mean() == pytest.approx(127, abs=4)
     features = client.get("/api/audits/run/video?video=v3").json()
     assert features["media"] == "features"
+    (folder / "000151.png").write_bytes(b"torn")
+    assert "000151.png" in refusal(client.get("/api/audits/run/picture?video=v2&frame=151"), 400)
     assert "no picture" in features["note"]
     refusal(client.get("/api/audits/run/picture?video=v3&frame=1"), 404)
     refusal(client.get("/api/audits/run/media?video=v2"), 404)
@@ -343,6 +356,24 @@ def test_opened_audits_are_bounded(
     opened = [pool.read(name, None, lambda one: one) for name in ("run", "b", "c", "run")]
     assert opened[0] is not opened[3]
     assert pool.read("run", None, lambda one: one) is opened[3]
+
+
+def test_audit_that_many_ask_for_is_opened_once(
+    made_root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+
+    def slowly(root: str, **given: Any) -> Audit:
+        opened.append(root)
+        time.sleep(0.3)
+        return csl_dist.open_audit(root, **given)
+
+    monkeypatch.setattr(audits, "open_audit", slowly)
+    pool = audits.AuditPool([made_root])
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda _: pool.read("run", None, lambda one: one), range(8)))
+    assert len(opened) == 1
+    assert len(set(map(id, found))) == 1
 
 
 def test_roots_of_one_name_get_ids_of_their_own() -> None:
@@ -443,6 +474,29 @@ def test_malformed_bodies_are_refused_with_a_sentence(client: TestClient) -> Non
     assert "frames" in refusal(client.post(path, json={"video": "v2", "labels": ["a"]}), 400)
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [{"origin": "http://["}, {"origin": "\xff"}, {"content-length": "²"}, {"host": "["}],
+)
+def test_headers_that_make_no_sense_are_refused(
+    client: TestClient, headers: dict[str, str]
+) -> None:
+    raw = {name: value.encode("latin-1") for name, value in headers.items()}
+    assert client.get("/api/audits", headers=raw).status_code in (403, 413, 421)  # type: ignore[arg-type]
+
+
+def test_mistake_of_the_service_is_told_in_the_same_form(
+    root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audits, "open_audit", lambda *_, **__: 1 / 0)
+    assert "log" in refusal(client_of(root).get("/api/audits/run"), 500)
+
+
+def test_page_is_asked_for_anew_after_an_update(client: TestClient) -> None:
+    for path in ("/", "/docs", "/static/main.js", "/static/style.css"):
+        assert client.get(path).headers["cache-control"] == "no-cache", path
+
+
 def test_token_is_wanted_where_there_is_one(root: str) -> None:
     client = client_of(root, host="0.0.0.0", token=TOKEN)
     paths = ("/api/audits", "/api/audits/run/flags", "/api/audits/run/media?video=v2", "/metrics")
@@ -463,11 +517,20 @@ def test_cookie_reads_but_does_not_write(root: str) -> None:
     made = client.post("/api/session", headers={"authorization": f"Bearer {TOKEN}"})
     assert made.status_code == 204
     cookie = made.headers["set-cookie"].lower()
-    assert COOKIE in cookie
+    assert "csl_token_8000" in cookie
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
     assert client.get("/api/audits/run/picture?video=v2&frame=1").status_code == 200
     refusal(client.post("/api/audits/run/reviews", json={}), 401)
+
+
+def test_cookies_of_other_services_on_the_machine_do_no_harm(root: str) -> None:
+    """A browser sends the cookies of a host to all of its ports."""
+    client = client_of(root, host="0.0.0.0", token=TOKEN)
+    mine = f"csl_token_8000={TOKEN}"
+    for others in ('notebook={"a": [1, 2]}', "csl_token_8001=another-token-of-that-length"):
+        for cookies in (f"{others}; {mine}", f"{mine}; {others}"):
+            assert client.get("/api/audits", headers={"cookie": cookies}).status_code == 200
 
 
 def test_service_that_others_reach_does_not_start_without_a_token() -> None:
@@ -538,6 +601,9 @@ def test_submitted_config_is_checked_and_handed_to_ray(
     client = client_of(root, allow_submit=True, jobs_address="http://head:8265")
     bad = {"config": {"root": "/x", "dataset": {"pth": "/y"}}}
     assert "did you mean 'path'" in refusal(client.post("/api/audits", json=bad), 400)
+    odd = b'{"config": {"root": "/x", "dataset": {"\\ud800": 1}}}'  # no UTF-8 can say this
+    headers = {"content-type": "application/json"}
+    refusal(client.post("/api/audits", content=odd, headers=headers), 400)
     good = {"config": {"root": str(tmp_path / "new"), "dataset": {"path": "/y"}}}
     made = client.post("/api/audits", json=good)
     assert made.status_code == 202

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from csl_dist.query import Audit
-from csl_dist.records import FloatArray, IntArray
+from csl_dist.query import Audit, Labels
+from csl_dist.records import FloatArray, IntArray, Span
 
 MAX_COLUMNS = 1000
 BLOCK_FRAMES = 8192
@@ -29,24 +29,36 @@ def column_starts(num_frames: int, max_columns: int = MAX_COLUMNS) -> IntArray:
     return np.arange(num_columns) * num_frames // num_columns
 
 
-def highest_in_columns(score_T: FloatArray) -> FloatArray:
+def highest_in_columns(score_T: FloatArray, max_columns: int = MAX_COLUMNS) -> FloatArray:
     """The highest score (W,) of each column, so that no peak is lost; NaN where there is none."""
     filled_T = np.where(np.isnan(score_T), -np.inf, score_T)
-    highest_W = np.maximum.reduceat(filled_T, column_starts(len(score_T)))
-    return np.where(np.isinf(highest_W), np.nan, highest_W)
+    highest_W = np.maximum.reduceat(filled_T, column_starts(len(score_T), max_columns))
+    return np.where(np.isneginf(highest_W), np.nan, highest_W)
 
 
-def shrunk_losses(audit: Audit, video: str, *, scorer: str | None = None) -> ShrunkLosses:
-    """Mean losses of a video's labels; frames without a label do not count."""
-    num_frames = audit.annotation(video).num_frames
-    starts_W = column_starts(num_frames)
-    column_T = np.repeat(np.arange(len(starts_W)), np.diff([*starts_W, num_frames]))
+def shrunk_losses(
+    audit: Audit,
+    video: str,
+    *,
+    span: Span | None = None,
+    max_columns: int = MAX_COLUMNS,
+    labels: Labels | None = None,
+    weighted: bool | None = None,
+    scorer: str | None = None,
+) -> ShrunkLosses:
+    """Mean losses of a video, or of a span of it; frames without a label do not count."""
+    span = span or Span(0, audit.annotation(video).num_frames)
+    starts_W = column_starts(len(span), max_columns)
+    column_T = np.repeat(np.arange(len(starts_W)), np.diff([*starts_W, len(span)]))
     num_checkpoints = audit.log_probabilities(video, scorer=scorer).shape[0]
     totals_EW = np.zeros((num_checkpoints, len(starts_W)))
     counts_W = np.zeros(len(starts_W))
-    for start in range(0, num_frames, BLOCK_FRAMES):
-        stop = min(num_frames, start + BLOCK_FRAMES)
-        losses_ET = audit.trajectory(video, frames=slice(start, stop), scorer=scorer)
+    for start in range(0, len(span), BLOCK_FRAMES):
+        stop = min(len(span), start + BLOCK_FRAMES)
+        frames = slice(span.start + start, span.start + stop)
+        losses_ET = audit.trajectory(
+            video, frames=frames, labels=labels, weighted=weighted, scorer=scorer
+        )
         known_T = ~np.isnan(losses_ET[0])
         columns, firsts = np.unique(column_T[start:stop], return_index=True)
         filled_ET = np.where(known_T, losses_ET, 0.0)

@@ -1,28 +1,33 @@
 """The application: routes behind the guard, and errors as one sentence each."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, JSONResponse
+from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
 import csl_dist
 from csl_dist.errors import CslError, JobError, NotReadyError, StorageError
-from csl_dist.service.audits import AuditPool, NotFoundError
-from csl_dist.service.forms import Health, Problem, SubmitForm, Submitted
-from csl_dist.service.guard import COOKIE, Guard
+from csl_dist.service.answers import Health, Problem, Submitted
+from csl_dist.service.audits import AuditPool, NotFoundError, OutdatedError
+from csl_dist.service.exports import export_routes
+from csl_dist.service.forms import SubmitForm
+from csl_dist.service.guard import Guard
+from csl_dist.service.listing import listing_routes
 from csl_dist.service.media import media_routes
 from csl_dist.service.packing import json_answer
-from csl_dist.service.reading import reading_routes
 from csl_dist.service.reviewing import reviewing_routes
+from csl_dist.service.scores import score_routes
 from csl_dist.service.settings import ServiceSettings, audit_ids
 from csl_dist.service.shortcut import Shortcut
 from csl_dist.service.submitting import JobRoots, submit
 from csl_dist.service.telemetry import Counted, metrics_text
+from csl_dist.service.trajectories import trajectory_routes
 
 STATIC = Path(__file__).parent / "static"
 DESCRIPTION = """Audits of video labels: flags, scores and loss trajectories, and the review of what
@@ -33,10 +38,31 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     401: {"model": Problem, "description": "The token is missing or wrong"},
     403: {"model": Problem, "description": "Not allowed"},
     404: {"model": Problem, "description": "There is no such thing"},
-    409: {"model": Problem, "description": "Not ready yet"},
+    409: {"model": Problem, "description": "Not ready yet, or no longer as it was"},
     413: {"model": Problem, "description": "Too large"},
     422: {"model": Problem, "description": "A parameter is missing or of the wrong form"},
+    500: {"model": Problem, "description": "A mistake of the service"},
+    503: {"model": Problem, "description": "Storage or the database can't be used"},
 }
+
+ASKED_ANEW = {"cache-control": "no-cache"}
+ROUTES = (
+    listing_routes,
+    score_routes,
+    trajectory_routes,
+    export_routes,
+    reviewing_routes,
+    media_routes,
+)
+
+
+class PageFiles(StaticFiles):
+    """What the pages load; asked for anew each time, so that no two versions meet in a browser."""
+
+    def file_response(self, *given: Any, **named: Any) -> Response:
+        answer = super().file_response(*given, **named)
+        answer.headers.update(ASKED_ANEW)
+        return answer
 
 
 def create_app(settings: ServiceSettings) -> FastAPI:
@@ -55,10 +81,9 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     )
     _add_errors(app)
     _add_own_routes(app, settings, pool)
-    app.include_router(reading_routes(pool))
-    app.include_router(reviewing_routes(pool))
-    app.include_router(media_routes(pool))
-    app.mount("/static", StaticFiles(directory=STATIC))
+    for routes in ROUTES:
+        app.include_router(routes(pool))
+    app.mount("/static", PageFiles(directory=STATIC))
     app.add_middleware(Shortcut, pool=pool)
     app.add_middleware(Guard, settings=settings)
     app.add_middleware(Counted)
@@ -68,11 +93,11 @@ def create_app(settings: ServiceSettings) -> FastAPI:
 def _add_own_routes(app: FastAPI, settings: ServiceSettings, pool: AuditPool) -> None:
     @app.get("/", include_in_schema=False)
     def review_page() -> Response:
-        return FileResponse(STATIC / "index.html")
+        return FileResponse(STATIC / "index.html", headers=ASKED_ANEW)
 
     @app.get("/docs", include_in_schema=False)
     def api_page() -> Response:
-        return FileResponse(STATIC / "docs.html")
+        return FileResponse(STATIC / "docs.html", headers=ASKED_ANEW)
 
     @app.get("/favicon.ico", include_in_schema=False)
     def icon() -> Response:
@@ -93,7 +118,7 @@ def _add_own_routes(app: FastAPI, settings: ServiceSettings, pool: AuditPool) ->
         """Keeps the token that came as a header in a cookie, for pictures and videos."""
         answer = Response(status_code=204)
         if settings.token is not None:
-            answer.set_cookie(COOKIE, settings.token, httponly=True, samesite="strict")
+            answer.set_cookie(settings.cookie, settings.token, httponly=True, samesite="strict")
         return answer
 
     @app.post("/api/audits", response_model=Submitted, status_code=202, tags=["audits"])
@@ -114,21 +139,31 @@ def _add_errors(app: FastAPI) -> None:
         match error:
             case NotFoundError():
                 status = 404
-            case NotReadyError() | JobError():
+            case NotReadyError() | OutdatedError() | JobError():
                 status = 409
             case StorageError():
                 status = 503
             case _:
                 status = 400
-        return JSONResponse({"error": str(error)}, status)
+        return _refused(str(error), status)
 
     @app.exception_handler(RequestValidationError)
     def malformed(request: Request, error: RequestValidationError) -> Response:
-        return JSONResponse({"error": _sentence(error.errors())}, 422)
+        return _refused(_sentence(error.errors()), 422)
 
     @app.exception_handler(HTTPException)
     def refused(request: Request, error: HTTPException) -> Response:
-        return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)
+        return _refused(str(error.detail), error.status_code, error.headers)
+
+    @app.exception_handler(Exception)
+    def broken(request: Request, error: Exception) -> Response:
+        return _refused("the service made a mistake, which its log tells; please report it", 500)
+
+
+def _refused(sentence: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
+    # In ASCII, as what a request gave may be half of a character, which UTF-8 has no bytes for.
+    body = json.dumps({"error": sentence})
+    return Response(body, status, headers, media_type="application/json")
 
 
 def _sentence(errors: Sequence[Any]) -> str:

@@ -29,11 +29,17 @@ CHECK_SECONDS = 3.0
 UNFINISHED_SECONDS = 10.0
 """The same, of a run whose scores are still coming in."""
 
+Key = tuple[str, int | None]
+"""Run root and number of an audit; None is the newest."""
 Answer = TypeVar("Answer")
 
 
 class NotFoundError(CslError):
     """Something that was asked for by a name that nothing has."""
+
+
+class OutdatedError(CslError):
+    """Something that was meant for an audit that is no longer the newest."""
 
 
 class OpenAudit:
@@ -66,6 +72,17 @@ class OpenAudit:
         except DataError as error:
             raise NotFoundError(str(error)) from error
 
+    def scorer(self, name: str | None) -> str:
+        """A scorer of the run; the one that explains flags where none is named."""
+        if name is not None and name not in self.audit.scorers:
+            names = ", ".join(self.audit.scorers)
+            raise NotFoundError(f"there is no scorer {name!r}; the run has {names}")
+        return name or self.audit.scorer
+
+    def threshold(self, video_id: str) -> float | None:
+        """The deciding score from which a video's frames are flagged; None before flags are."""
+        return self.audit.verdict.thresholds.get(video_id) if self.audit.has_flags else None
+
     def videos(self) -> pd.DataFrame:
         """All audited videos, worst first; made once, which takes a while for thousands."""
         with self._lock:
@@ -80,6 +97,7 @@ class OpenAudit:
 
     @cached_property
     def board(self) -> Board:
+        """The decisions that hold."""
         return Board(self.reviews, self.audit.revision)
 
     @cached_property
@@ -101,7 +119,9 @@ class AuditPool:
         self._database = database
         self._more_roots = more_roots
         self._lock = threading.Lock()
-        self._open: OrderedDict[tuple[str, int | None], OpenAudit] = OrderedDict()
+        self._open: OrderedDict[Key, OpenAudit] = OrderedDict()
+        # Of those that were ever asked for: opening takes seconds, and is done once for all.
+        self._opening: dict[Key, threading.Lock] = {}
 
     def ids(self) -> dict[str, str]:
         """Run roots by id."""
@@ -164,19 +184,21 @@ class AuditPool:
     ) -> OpenAudit:
         key = (root, revision)
         with self._lock:
+            opening = self._opening.setdefault(key, threading.Lock())
+        with opening:
             found = self._open.get(key)
             if found is not None and found is not instead_of:
                 return found  # another thread was faster
-        try:
-            made = OpenAudit(root, revision, self._database)
-        except DataError as error:  # there is no audit of that number
-            raise NotFoundError(str(error)) from error
-        with self._lock:
-            self._open[key] = made
-            self._open.move_to_end(key)
-            while len(self._open) > MAX_OPEN:
-                self._open.popitem(last=False)
-        return made
+            try:
+                made = OpenAudit(root, revision, self._database)
+            except DataError as error:  # there is no audit of that number
+                raise NotFoundError(str(error)) from error
+            with self._lock:
+                self._open[key] = made
+                self._open.move_to_end(key)
+                while len(self._open) > MAX_OPEN:
+                    self._open.popitem(last=False)
+            return made
 
 
 def _state(root: str) -> tuple[str | None, ...]:

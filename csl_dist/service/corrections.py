@@ -92,7 +92,7 @@ def write_corrected(
         files=files,
         num_spans=len(made),
         num_videos=len(by_video),
-        num_disputed=sum(is_disputed(list(reviews)) for reviews in current.values()),
+        num_disputed=sum(is_disputed(reviews) for reviews in current.values()),
         num_off=_frames_off(audit, by_video, out),
     )
 

@@ -24,7 +24,6 @@ from csl_dist.service.telemetry import FOLDER_VARIABLE
 MAX_CONNECTIONS = 512
 """Of one replica; more are told to come back."""
 IDLE_SECONDS = 75
-START_SECONDS = 60
 BACKLOG = 2048
 
 

@@ -1,17 +1,25 @@
-"""What goes in and out over HTTP: forms of requests, and of answers as the API page shows them."""
+"""Forms of requests: parameters and bodies, and the bounds within which they are taken."""
 
-from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
+from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from csl_dist.service.reviews import Decision
-from csl_dist.service.settings import MAX_COLUMNS, MAX_COMMENT, MAX_FRAMES_LISTED, MAX_ID
+from csl_dist.service.settings import MAX_COLUMNS, MAX_COMMENT, MAX_FRAMES_LISTED, MAX_ID, MAX_PAGE
 
 MAX_FRAME = 100_000_000
 Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_ID)]
 Frame = Annotated[int, Field(ge=0, le=MAX_FRAME)]
+AuditNumber = Annotated[int, Field(ge=0, le=9999)]
+
+VideoId = Annotated[Name, Query(description="Id of a video.", examples=["v2"])]
+Revision = Annotated[
+    AuditNumber | None, Query(description="Number of the audit; the newest if left out.")
+]
+Offset = Annotated[int, Query(ge=0, le=10**9)]
+Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
 
 
 class Form(StrEnum):
@@ -27,101 +35,6 @@ class Values(StrEnum):
 
     LOSS = "loss"
     LOG_PROBABILITY = "log_probability"
-
-
-class State(StrEnum):
-    """How far the review of a flag is."""
-
-    UNDECIDED = "undecided"
-    DECIDED = "decided"
-    DISPUTED = "disputed"
-
-
-class Problem(BaseModel):
-    """Why a request was refused."""
-
-    error: str = Field(examples=["the run has no video 'v22'; did you mean 'v2'?"])
-
-
-class Health(BaseModel):
-    status: Literal["ok"]
-    version: str
-
-
-class AuditEntry(BaseModel):
-    """One run that is served."""
-
-    id: str = Field(examples=["cholec80"])
-    root: str
-    ready: bool = Field(description="Whether there is anything to read yet.")
-    note: str | None = Field(default=None, description="Why it is not ready.")
-    revision: int | None = None
-    videos: int | None = None
-    flags: int | None = Field(default=None, description="None as long as there are none yet.")
-
-
-class ClassEntry(BaseModel):
-    name: str
-    colour: str
-
-
-class AuditFacts(BaseModel):
-    """What is needed to read one audit."""
-
-    id: str
-    root: str
-    revision: int
-    revisions: list[int]
-    classes: list[ClassEntry]
-    scorers: list[str]
-    scorer: str = Field(description="The one that is meant where none is named.")
-    score: str | None = Field(description="The score that decides on flags; None before that.")
-    deciding_scorer: str | None
-    num_videos: int
-    num_flags: int | None
-    missing: list[str] = Field(description="What an unfinished run lacks, a sentence each.")
-    calibration: str | None
-
-
-class StageLine(BaseModel):
-    stage: str
-    done: int
-    total: int
-
-
-class VideoRow(BaseModel):
-    video: str
-    frames: int | None
-    seconds: float | None
-    flags: int
-    worst: float | None
-    mean: float | None
-
-
-class VideoPage(BaseModel):
-    total: int
-    offset: int
-    videos: list[VideoRow]
-
-
-class VideoFacts(BaseModel):
-    """One video's labels and how it can be shown."""
-
-    video: str
-    num_frames: int
-    duration: float
-    fps: float
-    media: Literal["video", "frames", "features", "missing"]
-    note: str | None = Field(description="Why there is no picture, or why it is shown by frames.")
-    labels: list[list[int]] = Field(
-        description="Runs of equal labels: start, stop, class id; -1 is unlabelled."
-    )
-    times: list[float] | None = Field(
-        description="Seconds of all frames, where they are not evenly spaced."
-    )
-    threshold: float | None
-    flags: list[dict[str, Any]]
-    known_errors: list[dict[str, Any]]
 
 
 class ReviewForm(BaseModel):
@@ -144,6 +57,9 @@ class ReviewForm(BaseModel):
         },
     )
 
+    revision: AuditNumber | None = Field(
+        default=None, description="The audit that was looked at; refused if it is not the newest."
+    )
     key: Annotated[str, StringConstraints(min_length=8, max_length=64)] = Field(
         description="Chosen by the sender; a decision that is sent twice counts once."
     )
@@ -179,65 +95,40 @@ class ReviewForm(BaseModel):
         return self
 
 
-class ReviewRow(BaseModel):
-    """A decision on record."""
+class AskedFrames(BaseModel):
+    """Frames of a video, and how numbers of them are answered."""
 
-    number: int
-    when: datetime
-    revision: int
-    video: str
-    start: int
-    stop: int
-    decision: Decision
-    label: str | None
-    new_start: int | None
-    new_stop: int | None
-    reviewer: str
-    comment: str
+    video: Name = Field(description="Id of a video.", examples=["v2"])
+    scorer: Name | None = Field(default=None, description="Another scorer's view.")
+    start: Frame = Field(default=0, description="First frame.")
+    stop: Frame | None = Field(default=None, description="The frame after the last.")
+    columns: Annotated[int, Field(ge=1, le=MAX_COLUMNS)] | None = Field(
+        default=None, description="Put frames together in so many."
+    )
+    form: Form = Form.JSON
 
 
-class ReviewPage(BaseModel):
-    reviews: list[ReviewRow]
-    last: int = Field(description="Ask for what comes after this number next time.")
+class ScoresQuery(AskedFrames):
+    """Which scores, and how to answer them."""
+
+    name: Annotated[list[Name], Field(min_length=1, max_length=20)] = Field(
+        default=["csl"], description="`deciding`, csl, margin, csl_smoothed and others."
+    )
+    revision: Revision = None
 
 
-class FlagRow(BaseModel):
-    rank: int
-    video: str
-    start: int
-    stop: int
-    start_seconds: float
-    stop_seconds: float
-    score: float
-    kind: str
-    kind_confidence: float | None
-    label: str
-    suggested: str
-    suggested_probability: float
-    why: str
-    state: State
-    reviews: list[ReviewRow] = Field(description="Decisions that hold, one a reviewer.")
+class TrajectoryQuery(AskedFrames):
+    """Which trajectory, and how to answer it."""
 
-
-class FlagPage(BaseModel):
-    total: int
-    offset: int
-    flags: list[FlagRow]
-
-
-class Progress(BaseModel):
-    """How far the review is, and how often flags proved right so far."""
-
-    total: int
-    decided: int
-    disputed: int
-    correct: int = Field(description="Flags whose label is right after all.")
-    wrong: int = Field(description="Flags whose label was wrong, boundaries included.")
-    unsure: int
-    precision: float | None = Field(description="Wrong of wrong and correct.")
-    precision_low: float | None = Field(description="95 % interval (Wilson), lower end.")
-    precision_high: float | None
-    reviewers: dict[str, int] = Field(description="Decisions that hold, by reviewer.")
+    frame: Annotated[list[Frame], Field(max_length=MAX_FRAMES_LISTED)] | None = Field(
+        default=None, description="Single frames, instead of a range."
+    )
+    epoch: Annotated[list[int], Field(max_length=10_000)] | None = Field(
+        default=None, description="These checkpoints alone."
+    )
+    values: Values = Values.LOSS
+    weighted: bool | None = Field(default=None, description="As the run has it if left out.")
+    revision: Revision = None
 
 
 class Edit(BaseModel):
@@ -251,33 +142,26 @@ class Edit(BaseModel):
     )
 
 
-class UnderLabels(BaseModel):
+EXAMPLE_EDIT: dict[str, Any] = {
+    "video": "video41",
+    "edits": [{"start": 1200, "stop": 1290, "label": "ClippingCutting"}],
+}
+
+
+class UnderLabels(AskedFrames):
     """Labels other than the annotated ones: all of them, or spans that differ."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {
-                    "video": "video41",
-                    "edits": [{"start": 1200, "stop": 1290, "label": "ClippingCutting"}],
-                    "names": ["deciding", "csl"],
-                    "of": [1200, 1290],
-                }
-            ]
-        },
-    )
-    video: Name
+    model_config = ConfigDict(extra="forbid")
     labels: Annotated[list[str] | list[int], Field(max_length=2_000_000)] | None = None
     edits: Annotated[list[Edit], Field(max_length=10_000)] = []
-    scorer: Name | None = None
-    start: Frame = 0
-    stop: Frame | None = None
-    columns: Annotated[int, Field(ge=1, le=MAX_COLUMNS)] | None = None
-    form: Form = Form.JSON
 
 
 class ScoresUnderLabels(UnderLabels):
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [EXAMPLE_EDIT | {"names": ["deciding", "csl"], "of": [1200, 1290]}]
+        }
+    )
     names: Annotated[list[Name], Field(min_length=1, max_length=20)] = ["deciding", "csl"]
     of: Annotated[list[Frame], Field(min_length=2, max_length=2)] | None = Field(
         default=None, description="Start and stop of a span whose mean score is told."
@@ -285,61 +169,8 @@ class ScoresUnderLabels(UnderLabels):
 
 
 class TrajectoryUnderLabels(UnderLabels):
+    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE_EDIT | {"columns": 600}]})
     weighted: bool | None = None
-
-
-class TrajectoryQuery(BaseModel):
-    """Which trajectory, and how to answer it."""
-
-    video: Name = Field(description="Id of a video.", examples=["v2"])
-    frame: Annotated[list[Frame], Field(max_length=MAX_FRAMES_LISTED)] | None = Field(
-        default=None, description="Single frames, instead of a range."
-    )
-    start: Frame = Field(default=0, description="First frame.")
-    stop: Frame | None = Field(default=None, description="The frame after the last.")
-    epoch: Annotated[list[int], Field(max_length=10_000)] | None = Field(
-        default=None, description="These checkpoints alone."
-    )
-    values: Values = Values.LOSS
-    weighted: bool | None = Field(default=None, description="As the run has it if left out.")
-    scorer: Name | None = None
-    columns: Annotated[int, Field(ge=1, le=MAX_COLUMNS)] | None = Field(
-        default=None, description="Put frames together in so many."
-    )
-    form: Form = Form.JSON
-    revision: Annotated[int, Field(ge=0, le=9999)] | None = Field(
-        default=None, description="Number of the audit; the newest if left out."
-    )
-
-
-class Change(BaseModel):
-    """The mean deciding score of a span under the annotated labels, and under those given."""
-
-    before: float | None
-    after: float | None
-    threshold: float | None
-
-
-class Scores(BaseModel):
-    video: str
-    start: int
-    stop: int
-    threshold: float | None
-    scores: dict[str, list[float | None]] = Field(
-        description="By name; the highest of each column where columns are asked for."
-    )
-    change: Change | None = None
-
-
-class TrajectoryAnswer(BaseModel):
-    video: str
-    scorer: str
-    epochs: list[int]
-    frames: list[int] = Field(description="Frames, or the first frame of each column.")
-    loss: list[list[float | None]] | None = Field(
-        default=None, description="A list of frames for each checkpoint."
-    )
-    log_probability: list[list[list[float]]] | None = None
 
 
 class SubmitForm(BaseModel):
@@ -359,8 +190,3 @@ class SubmitForm(BaseModel):
     )
     config: dict[str, Any] = Field(description="What a config file holds.")
     stage: Literal["run", "extract", "train", "audit", "evaluate"] = "run"
-
-
-class Submitted(BaseModel):
-    audit: str
-    job: str

@@ -8,11 +8,11 @@ header: it is good for reading alone, so that nothing can be written by a forged
 
 import hmac
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from starlette.exceptions import HTTPException
+from starlette.requests import cookie_parser
 from starlette.responses import JSONResponse
 
 from csl_dist.service.settings import MAX_BODY_BYTES, ServiceSettings, is_loopback
@@ -23,7 +23,6 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-COOKIE = "csl_token"
 OPEN_PATHS = ("/", "/docs", "/api/health", "/openapi.json", "/favicon.ico")
 """What is answered without a token: the page itself, which holds no data."""
 OPEN_FOLDER = "/static/"
@@ -49,6 +48,7 @@ class Guard:
     def __init__(self, app: App, settings: ServiceSettings):
         self._app = app
         self._token = settings.token
+        self._cookie = settings.cookie
         self._local = is_loopback(settings.host)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -74,10 +74,10 @@ class Guard:
     def _refusal(self, scope: Scope, headers: Mapping[str, str]) -> tuple[int, str] | None:
         """Status and sentence, where a request is refused."""
         host = headers.get("host", "")
-        if self._local and not is_loopback(_host_name(host)):
+        if self._local and not is_loopback(_split(f"//{host}").hostname or ""):
             return 421, f"this service answers on this machine alone, not as {host!r}"
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != host:
+        if origin is not None and _split(origin).netloc != host:
             return 403, f"requests from another origin, {origin!r}, are refused"
         foreign = headers.get("sec-fetch-site") in ("cross-site", "same-site")
         if foreign and headers.get("sec-fetch-mode") != "navigate":
@@ -85,7 +85,7 @@ class Guard:
         if not self._is_let_in(scope, headers):
             return 401, "this service wants its token, as the header `Authorization: Bearer TOKEN`"
         length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > MAX_BODY_BYTES:
+        if not length.isdecimal() or int(length) > MAX_BODY_BYTES:
             return 413, TOO_LARGE
         return None
 
@@ -96,7 +96,8 @@ class Guard:
         scheme, _, given = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and _same(given.strip(), self._token):
             return True
-        return scope["method"] in READING and _same(_cookie(headers), self._token)
+        cookies = cookie_parser(headers.get("cookie", ""))
+        return scope["method"] in READING and _same(cookies.get(self._cookie, ""), self._token)
 
 
 def _bounded(receive: Receive) -> Receive:
@@ -114,20 +115,12 @@ def _bounded(receive: Receive) -> Receive:
     return counted
 
 
-def _host_name(host: str) -> str:
-    """A Host header without its port."""
+def _split(url: str) -> SplitResult:
+    """The parts of a URL; all of them empty where it is none."""
     try:
-        return urlsplit(f"//{host}").hostname or ""
+        return urlsplit(url)
     except ValueError:
-        return ""
-
-
-def _cookie(headers: Mapping[str, str]) -> str:
-    try:
-        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-    except CookieError:
-        return ""
-    return found.value if found else ""
+        return urlsplit("")
 
 
 def _same(given: str, token: str) -> bool:

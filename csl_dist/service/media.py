@@ -4,7 +4,7 @@ import io
 import mimetypes
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from fastapi import APIRouter, Query, Response
@@ -15,16 +15,14 @@ from csl_dist.errors import DataError
 from csl_dist.frames import FrameFolder
 from csl_dist.records import Annotation, Media, Video
 from csl_dist.service.audits import AuditPool, NotFoundError, OpenAudit
-from csl_dist.service.forms import Frame, Name
-from csl_dist.video import VideoFile
+from csl_dist.service.forms import Frame, VideoId
+from csl_dist.video import VideoFile, whole_frames
 
 PLAYABLE = (".mp4", ".m4v", ".mov", ".webm")
 """What browsers play; other files are shown frame by frame."""
 MAX_WIDTH = 960
 KEPT_PICTURES = 256
 KEPT_FOLDERS = 16
-
-VideoId = Annotated[Name, Query(description="Id of a video.", examples=["v2"])]
 
 
 def shown_as(video: Video, annotation: Annotation) -> tuple[str, str | None]:
@@ -43,6 +41,7 @@ def shown_as(video: Video, annotation: Annotation) -> tuple[str, str | None]:
 
 
 def media_routes(pool: AuditPool) -> APIRouter:
+    """Videos and pictures, below /api/audits."""
     routes = APIRouter(prefix="/api/audits", tags=["media"])
 
     @routes.get("/{audit}/media", response_class=FileResponse)
@@ -96,12 +95,13 @@ def _jpeg(source: str, media: Media, fps: float, changed: int, seconds: float, w
     """A frame that was shown lately is likely to be asked for again."""
     if media is Media.FRAMES:
         pictures = _pictures(source, fps, changed)
-        nearest = min(pictures, key=lambda at: abs(at - seconds))
-        with Image.open(pictures[nearest]) as picture:
-            return _encoded(picture.convert("RGB"), width)
-    pixels: Any = next(iter(VideoFile(source).decode(np.array([seconds]))))
-    if isinstance(pixels, DataError):
-        raise pixels
+        path = pictures[min(pictures, key=lambda at: abs(at - seconds))]
+        try:
+            with Image.open(path) as picture:
+                return _encoded(picture.convert("RGB"), width)
+        except OSError as error:
+            raise DataError(f"{path} can't be read ({error}); replace it") from error
+    [pixels] = whole_frames(VideoFile(source).decode(np.array([seconds])))
     return _encoded(Image.fromarray(pixels), width)
 
 

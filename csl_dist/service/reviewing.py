@@ -10,8 +10,10 @@ from fastapi import APIRouter, Query, Response
 
 from csl_dist.errors import DataError
 from csl_dist.query import Audit
-from csl_dist.service.audits import AuditPool, NotFoundError, OpenAudit
-from csl_dist.service.forms import Progress, ReviewForm, ReviewPage, ReviewRow, State
+from csl_dist.service.answers import Progress, ReviewPage, ReviewRow
+from csl_dist.service.asked import class_id
+from csl_dist.service.audits import AuditPool, NotFoundError, OpenAudit, OutdatedError
+from csl_dist.service.forms import Limit, ReviewForm, Revision
 from csl_dist.service.packing import json_answer
 from csl_dist.service.reviews import (
     Decision,
@@ -26,13 +28,14 @@ NORMAL_95 = 1.96
 
 
 def reviewing_routes(pool: AuditPool) -> APIRouter:
+    """Decisions and progress, below /api/audits."""
     routes = APIRouter(prefix="/api/audits", tags=["reviews"])
 
     @routes.get("/{audit}/reviews", response_model=ReviewPage)
     def list_reviews(
         audit: str,
         after: Annotated[int, Query(ge=0, le=2**31 - 1, description="A number seen before.")] = 0,
-        limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = MAX_PAGE,
+        limit: Limit = MAX_PAGE,
     ) -> Response:
         """The whole history of decisions, in their order; nothing is ever removed from it."""
         found = pool.read(audit, None, lambda opened: opened.reviews.after(after, limit=limit))
@@ -50,9 +53,9 @@ def reviewing_routes(pool: AuditPool) -> APIRouter:
         return json_answer(review_row(pool.read(audit, None, recorded)), status=201)
 
     @routes.get("/{audit}/progress", response_model=Progress)
-    def show_progress(audit: str) -> Response:
+    def show_progress(audit: str, revision: Revision = None) -> Response:
         """How many flags are decided, and how many of them are right so far."""
-        return json_answer(pool.read(audit, None, _progress))
+        return json_answer(pool.read(audit, revision, _progress))
 
     return routes
 
@@ -63,34 +66,32 @@ def review_row(review: Review) -> dict[str, Any]:
     return row
 
 
-def state_of(reviews: Sequence[Review]) -> State:
-    if not reviews:
-        return State.UNDECIDED
-    return State.DISPUTED if is_disputed(list(reviews)) else State.DECIDED
-
-
 def _checked(audit: Audit, form: ReviewForm) -> NewReview:
-    """A decision that fits the audit."""
+    """A decision that fits the audit, and was made on it."""
+    if form.revision not in (None, audit.revision):
+        raise OutdatedError(
+            f"the decision is on audit {form.revision}, but the run was audited anew and is at "
+            f"{audit.revision}; load the page again"
+        )
     flags = audit.flags(video=form.video)
     if not ((flags.start == form.start) & (flags.stop == form.stop)).any():
         raise NotFoundError(
             f"video {form.video!r} has no flag from frame {form.start} to {form.stop}; was the "
             "run audited anew? Load the page again"
         )
-    if form.label is not None and form.label not in audit.classes:
-        names = ", ".join(audit.classes)
-        raise DataError(f"there is no class {form.label!r}; the classes are {names}")
+    if form.label is not None:
+        class_id(audit, form.label)
     num_frames = audit.annotation(form.video).num_frames
     if form.new_stop is not None and form.new_stop > num_frames:
         raise DataError(f"new_stop is {form.new_stop}, but the video has {num_frames:,} frames")
-    return NewReview(revision=audit.revision, **form.model_dump())
+    return NewReview(**form.model_dump() | {"revision": audit.revision})
 
 
 def _progress(opened: OpenAudit) -> dict[str, Any]:
     flags = opened.audit.flags()
     spans = set(zip(flags.video, flags.start, flags.stop, strict=True))
     current = {span: held for span, held in opened.board.current().items() if span in spans}
-    return progress(current, total=len(flags))
+    return progress(current, total=len(flags)) | {"last": opened.board.last}
 
 
 def progress(current: Mapping[SpanKey, Sequence[Review]], *, total: int) -> dict[str, Any]:
@@ -101,7 +102,7 @@ def progress(current: Mapping[SpanKey, Sequence[Review]], *, total: int) -> dict
     return {
         "total": total,
         "decided": len(current),
-        "disputed": sum(is_disputed(list(reviews)) for reviews in current.values()),
+        "disputed": sum(is_disputed(reviews) for reviews in current.values()),
         "correct": correct,
         "wrong": wrong,
         "unsure": last[Decision.UNSURE],

@@ -6,7 +6,7 @@ grow in the order in which rows become visible, so that whoever read up to one m
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -42,6 +42,14 @@ class Decision(StrEnum):
     UNSURE = "unsure"
     WITHDRAWN = "withdrawn"
     """An earlier decision no longer holds."""
+
+
+class State(StrEnum):
+    """How far the review of a flag is."""
+
+    UNDECIDED = "undecided"
+    DECIDED = "decided"
+    DISPUTED = "disputed"
 
 
 SpanKey = tuple[str, int, int]
@@ -191,14 +199,15 @@ class Board:
         self._store = store
         self._revision = revision
         self._lock = threading.Lock()
-        self._last = 0
+        self.last = 0
+        """The number of the newest decision that was read."""
         self._by_span: dict[SpanKey, dict[str, Review]] = {}
 
     def current(self) -> dict[SpanKey, list[Review]]:
         """Decisions that hold, oldest first, of the spans that have any."""
         with self._lock:
-            while new := self._store.after(self._last):
-                self._last = new[-1].number
+            while new := self._store.after(self.last):
+                self.last = new[-1].number
                 for review in new:
                     if review.revision == self._revision:
                         self._put(review)
@@ -215,7 +224,14 @@ class Board:
             held[review.reviewer] = review
 
 
-def is_disputed(reviews: list[Review]) -> bool:
+def state_of(reviews: Sequence[Review]) -> State:
+    """How far the review of a span is, of which some decisions hold."""
+    if not reviews:
+        return State.UNDECIDED
+    return State.DISPUTED if is_disputed(reviews) else State.DECIDED
+
+
+def is_disputed(reviews: Sequence[Review]) -> bool:
     """Whether those who are sure of a span disagree about its labels."""
     sure = [review for review in reviews if review.decision is not Decision.UNSURE]
     return len({(r.decision, r.label, r.new_start, r.new_stop) for r in sure}) > 1

@@ -60,6 +60,11 @@ class ServiceSettings:
             raise ConfigError("--token must be of printable ASCII characters")
 
     @property
+    def cookie(self) -> str:
+        """Where a browser keeps the token: by port, as all ports of a host share their cookies."""
+        return f"csl_token_{self.port}"
+
+    @property
     def address(self) -> str:
         """Where a browser finds the service."""
         host = f"[{self.host}]" if ":" in self.host else self.host

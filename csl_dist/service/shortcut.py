@@ -10,13 +10,12 @@ from types import SimpleNamespace
 from urllib.parse import parse_qsl
 
 from fastapi import Response
-from pydantic import ValidationError
 
 from csl_dist.errors import CslError
 from csl_dist.service.audits import AuditPool
 from csl_dist.service.forms import TrajectoryQuery
 from csl_dist.service.guard import App, Receive, Scope, Send
-from csl_dist.service.reading import trajectory_answer
+from csl_dist.service.trajectories import trajectory_answer
 
 PATH = re.compile("/api/audits/([^/]+)/trajectory")
 ROUTE = SimpleNamespace(path="/api/audits/{audit}/trajectory")
@@ -51,5 +50,5 @@ class Shortcut:
             return self._pool.read(
                 audit, asked.revision, lambda opened: trajectory_answer(opened, asked)
             )
-        except (CslError, UnicodeDecodeError, ValidationError, ValueError):
+        except (CslError, ValueError):
             return None

@@ -1,11 +1,13 @@
 """The review page in a real browser, by keyboard; the server is the service without Ray."""
 
 import re
+import shutil
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import made_run
@@ -15,7 +17,9 @@ import uvicorn
 
 import csl_dist
 from csl_dist.records import Split
+from csl_dist.relabel import relabel
 from csl_dist.run_file import put_videos, read_videos
+from csl_dist.service import audits
 from csl_dist.service.app import create_app
 from csl_dist.service.reviews import store_of
 from csl_dist.service.settings import ServiceSettings
@@ -33,12 +37,13 @@ MORE_SPANS = [
 
 
 @contextmanager
-def serving(root: str, **given: Any) -> Iterator[str]:
-    store_of(root, None).create()
+def serving(*roots: str, **given: Any) -> Iterator[str]:
+    for root in roots:
+        store_of(root, None).create()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
-    settings = ServiceSettings(roots=(root,), port=port, **given)
+    settings = ServiceSettings(roots=roots, port=port, **given)
     server = uvicorn.Server(
         uvicorn.Config(create_app(settings), port=port, log_level="warning", access_log=False)
     )
@@ -204,6 +209,113 @@ def test_undo_brings_back_what_held_before(browser: Any, root: str) -> None:
         ada.leave()
 
 
+def test_undo_finds_its_span_whatever_the_filters_are_now(browser: Any, root: str) -> None:
+    with serving(root) as address:
+        ada = Reviewer(browser, address, "Ada")
+        ada.press("j", "j", "c")
+        ada.see("#progress-text", "1 of 6 reviewed")
+        ada.page.locator("#filter-text").fill("v3")
+        ada.see("#count", "3 of 6 spans")
+        ada.at_rank(2)
+        ada.page.locator("#filter-text").blur()
+        ada.press("z")
+        ada.see("#progress-text", "0 of 6 reviewed")
+        ada.at_rank(3)
+        ada.leave()
+
+
+def test_decision_on_an_outdated_audit_is_refused_with_a_sentence(
+    browser: Any, root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audits, "CHECK_SECONDS", 0.0)
+    with serving(root) as address:
+        ada = Reviewer(browser, address, "Ada")
+        (tmp_path / "fixed").mkdir()
+        (tmp_path / "fixed" / "v2.txt").write_text(made_run.label_text(made_run.TRUE_LABELS))
+        relabel(root, tmp_path / "fixed")
+        ada.press("j")
+        ada.at_rank(2)  # what was opened is read as it was
+        ada.see("#progress-text", "0 of 6 reviewed")
+        ada.press("a")
+        ada.see("#toast.bad", "load the page again")
+        ada.context.close()
+    assert store_of(root, None).after(0) == []
+
+
+def test_two_audits_with_the_same_videos_are_not_mixed_up(browser: Any, root: str) -> None:
+    other = str(Path(root).with_name("other"))
+    shutil.copytree(root, other)
+    layout = csl_dist.open_audit(other).layout
+    put_flags(layout, read_flags(layout).assign(why="of the other audit"))
+    with serving(root, other) as address:
+        ada = Reviewer(browser, address, "Ada")
+        ada.press("a")
+        ada.see("#progress-text", "1 of 6 reviewed")
+        ada.page.locator("#audit").select_option("other")
+        ada.see("#why", "of the other audit")
+        ada.see("#progress-text", "0 of 6 reviewed")
+        playwright.expect(ada.page.locator("#history")).to_be_empty(timeout=60_000)
+        ada.press("c")
+        ada.see("#history", "label is right")
+        ada.leave()
+    assert [r.decision for r in store_of(root, None).after(0)] == ["wrong"]
+    assert [r.decision for r in store_of(other, None).after(0)] == ["correct"]
+
+
+def test_span_whose_video_can_not_be_read_can_be_passed(browser: Any, root: str) -> None:
+    layout = csl_dist.open_audit(root).layout
+    videos = read_videos(layout)
+    lost = replace(next(video for video in videos if video.id == "v2"), id="lost")
+    put_videos(layout, [*videos, lost])
+    table = read_flags(layout)
+    put_flags(layout, table.assign(video=["lost", *table.video[1:]]))
+    with serving(root) as address:
+        ada = Reviewer(browser, f"{address}/#rank=2", "Ada")
+        ada.press("k")
+        ada.at_rank(1)
+        ada.see("#no-picture", "lost")
+        ada.press("Space", "ArrowRight", "v", "j")
+        ada.at_rank(2)
+        ada.see("#clock", "frame 20")
+        ada.page.reload()
+        ada.at_rank(2)
+        ada.context.close()  # a request was refused, which the console says
+
+
+def test_page_that_gets_no_answer_says_so_and_goes_on_asking(browser: Any, root: str) -> None:
+    with serving(root) as address:
+        ada = Reviewer(browser, address, "Ada")
+        bob = Reviewer(browser, address, "Bob")
+        bob.page.route("**/reviews?*", lambda route: route.fulfill(body="no JSON"), times=1)
+        with bob.page.expect_response("**/reviews?*"):
+            pass
+        ada.press("a")
+        bob.see("#history", "Ada: wrong, is b")
+        bob.page.route("**/api/audits", lambda route: route.abort())
+        bob.page.reload()
+        bob.see("#empty", "does not answer")
+        bob.context.close()
+        ada.leave()
+
+
+def test_decisions_stand_in_the_order_of_their_numbers(browser: Any, root: str) -> None:
+    """One's own is there at once; that of another, made before, is heard of later."""
+    code = """async () => {
+        const { take } = await import("/static/decisions.js");
+        const on = { video: "v2", start: 1, stop: 2 };
+        const flag = { ...on, reviews: [], state: "undecided" };
+        take(flag, { ...on, number: 5, reviewer: "Ada", decision: "wrong", label: "b" });
+        take(flag, { ...on, number: 4, reviewer: "Bob", decision: "correct" });
+        take(flag, { ...on, number: 3, reviewer: "Ada", decision: "unsure" });
+        return [flag.state, ...flag.reviews.map((review) => review.number)];
+    }"""
+    with serving(root) as address:
+        page = browser.new_page()
+        page.goto(f"{address}/docs")
+        assert page.evaluate(code) == ["disputed", 4, 5]
+        page.close()
+
+
 def test_two_reviewers_at_once_see_each_other(browser: Any, root: str) -> None:
     with serving(root, token=TOKEN) as address:
         ada = Reviewer(browser, f"{address}/#token={TOKEN}", "Ada")
@@ -250,10 +362,10 @@ def test_span_plays_with_its_context_and_keys_move_the_cursor(browser: Any, root
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_page_fits_1280_and_800_pixels(browser: Any, root: str, scheme: str) -> None:
+def test_page_fits_wide_and_narrow_screens(browser: Any, root: str, scheme: str) -> None:
     with serving(root) as address:
         ada = Reviewer(browser, address, "Ada", color_scheme=scheme)
-        for width in (1280, 800):
+        for width in (1280, 800, 400):
             ada.page.set_viewport_size({"width": width, "height": 900})
             assert ada.page.evaluate("document.documentElement.scrollWidth") <= width
             main = ada.page.locator("main")
@@ -310,10 +422,19 @@ def test_api_page_lists_every_route(browser: Any, root: str) -> None:
         page = browser.new_page()
         problems: list[str] = []
         page.on("console", lambda m: problems.append(m.text))
+        page.on(
+            "request",
+            lambda r: None if r.url.startswith(address) else problems.append(r.url),
+        )
         page.goto(f"{address}/docs")
         page.locator("details").first.wait_for()
         assert page.locator("details").count() >= 15
         page.locator("summary", has_text="/trajectory").first.click()
         assert "curl" in page.locator("details[open] pre").inner_text()
+        assert "json | npy | arrow" in page.locator("details[open]").inner_text()
+        page.locator("details[open] a", has_text="TrajectoryAnswer").click()
+        assert "checkpoint" in page.locator("#TrajectoryAnswer").inner_text()
+        page.set_viewport_size({"width": 400, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400
         page.close()
         assert problems == []

@@ -51,20 +51,25 @@ const post = (path, body, signal) =>
 
 export const audits = async () => (await send("/api/audits")).json();
 
-/** All requests about one audit. */
-export const auditApi = (id) => {
-  const base = `/api/audits/${encodeURIComponent(id)}`;
-  const get = async (what, values = {}) => (await send(`${base}${what}${query(values)}`)).json();
+const baseOf = (id) => `/api/audits/${encodeURIComponent(id)}`;
+
+/** What the newest audit of a run is. */
+export const auditFacts = async (id) => (await send(baseOf(id))).json();
+
+/** All requests about one audit; a newer one does not change what is read, and refuses decisions. */
+export const auditApi = (id, revision) => {
+  const base = baseOf(id);
+  const get = async (what, values) => (await send(`${base}${what}${query(values)}`)).json();
+  const ask = (what, body, signal) => post(`${base}${what}${query({ revision })}`, body, signal);
   return {
-    facts: () => get(""),
-    flags: (values) => get("/flags", values),
-    video: (video) => get("/video", { video }),
-    progress: () => get("/progress"),
+    flags: (values) => get("/flags", { ...values, revision }),
+    video: (video) => get("/video", { video, revision }),
+    progress: () => get("/progress", { revision }),
     reviews: (after) => get("/reviews", { after }),
-    decide: async (review) => (await post(`${base}/reviews`, review)).json(),
-    scores: async (body, signal) => (await post(`${base}/scores`, body, signal)).json(),
+    decide: async (review) => (await post(`${base}/reviews`, { ...review, revision })).json(),
+    scores: async (body, signal) => (await ask("/scores", body, signal)).json(),
     losses: async (body, signal) =>
-      readNpy(await (await post(`${base}/trajectory`, { ...body, form: "npy" }, signal)).arrayBuffer()),
+      readNpy(await (await ask("/trajectory", { ...body, form: "npy" }, signal)).arrayBuffer()),
     mediaUrl: (video) => `${base}/media${query({ video })}`,
     pictureUrl: (video, frame) => `${base}/picture${query({ video, frame })}`,
   };

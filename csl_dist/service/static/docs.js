@@ -2,49 +2,76 @@
 
 import { element } from "./text.js";
 
+const nameOf = (reference) => reference.split("/").at(-1);
+
+/** Text in which what stands between backticks is code. */
+const prose = (text = "") => text.split("`").map((part, i) => (i % 2 ? element("code", {}, part) : part));
+
+/** A type in words; one that has fields of its own is a link to them. */
 const typeOf = (schema = {}) => {
-  if (schema.$ref) return schema.$ref.split("/").at(-1);
-  if (schema.enum) return schema.enum.join(" | ");
-  if (schema.const) return schema.const;
-  if (schema.anyOf) return schema.anyOf.map(typeOf).filter((type) => type !== "null").join(" or ");
-  if (schema.type === "array") return `list of ${typeOf(schema.items)}`;
-  return schema.type ?? "";
+  if (schema.$ref) {
+    const own = schemas[nameOf(schema.$ref)];
+    return own.properties ? [element("a", { href: `#${nameOf(schema.$ref)}` }, nameOf(schema.$ref))] : typeOf(own);
+  }
+  if (schema.enum) return [schema.enum.join(" | ")];
+  if (schema.const) return [schema.const];
+  if (schema.anyOf) return schema.anyOf.flatMap((one, i) => [i ? " or " : "", ...typeOf(one)]);
+  if (schema.type === "array") return ["list of ", ...typeOf(schema.items)];
+  return [schema.type ?? "any"];
 };
 
 const table = (rows) => element("table", {}, element("tbody", {}, ...rows.map(([name, type, words]) =>
-  element("tr", {}, element("td", {}, element("code", {}, name)), element("td", {}, type), element("td", {}, words)))));
+  element("tr", {}, element("td", {}, element("code", {}, name)), element("td", {}, ...type), element("td", {}, ...words)))));
 
-const fields = (schema) => Object.entries(schema.properties ?? {}).map(([name, own]) =>
-  [name, typeOf(own), [schema.required?.includes(name) ? "needed" : "", own.description ?? ""].filter(Boolean).join("; ")]);
+/** What a request gives: whether it must, and what holds otherwise; null is the same as nothing. */
+const given = (name, schema, isNeeded) => {
+  const type = typeOf({ ...schema, anyOf: schema.anyOf?.filter((one) => one.type !== "null") });
+  const known = schema.default ?? null;
+  const otherwise = known === null ? [] : [" Default ", element("code", {}, JSON.stringify(known)), "."];
+  return [name, type, [...prose(schema.description), ...(isNeeded ? [" ", element("b", {}, "Needed.")] : otherwise)]];
+};
+
+const fields = (schema, row) => table(Object.entries(schema.properties).map(([name, own]) => row(name, own)));
+const asked = (schema) => fields(schema, (name, own) => given(name, own, schema.required?.includes(name)));
+const told = (schema) => fields(schema, (name, own) => [name, typeOf(own), prose(own.description)]);
 
 const curl = (method, path, parameters, example) => {
-  const needed = parameters.filter((p) => p.in === "query" && p.required).map((p) => `${p.name}=${p.schema.examples?.[0] ?? "v2"}`);
+  const needed = parameters.filter((p) => p.in === "query" && p.required).map((p) => `${p.name}=${p.schema.examples?.[0] ?? 0}`);
   const url = `${location.origin}${path.replace("{audit}", "AUDIT")}${needed.length ? `?${needed.join("&")}` : ""}`;
-  const body = example ? ` \\\n  -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify(example)}'` : "";
+  const body = example ? ` \\\n  -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify(example, null, 2)}'` : "";
   return `curl ${method === "get" ? "" : `-X ${method.toUpperCase()} `}'${url}'${body}`;
 };
 
-const answer = await fetch("/openapi.json");
-const api = await answer.json();
-const resolve = (schema) => (schema?.$ref ? api.components.schemas[schema.$ref.split("/").at(-1)] : schema);
-document.getElementById("description").textContent = api.info.description;
+/** The name of the form that a request brings, if it does. */
+const bodyOf = ({ requestBody }) => requestBody && nameOf(requestBody.content["application/json"].schema.$ref);
 
-const groups = Map.groupBy(
-  Object.entries(api.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ path, method, ...operation }))),
-  (operation) => operation.tags?.[0] ?? "service",
-);
-document.getElementById("operations").replaceChildren(...[...groups].flatMap(([tag, operations]) => [
-  element("h2", {}, tag),
-  ...operations.map(({ path, method, description = "", parameters = [], requestBody, responses }) => {
-    const form = resolve(requestBody?.content["application/json"].schema);
-    const made = Object.entries(responses).find(([status]) => status.startsWith("2"));
-    const given = resolve(made?.[1].content?.["application/json"]?.schema);
-    return element("details", {},
-      element("summary", {}, element("b", {}, method.toUpperCase()), element("code", {}, path), element("span", {}, description)),
-      parameters.length ? table(parameters.map((p) => [p.name, typeOf(p.schema), [p.required ? "needed" : "", p.description ?? ""].filter(Boolean).join("; ")])) : "",
-      form ? element("p", {}, "Body") : "", form ? table(fields(form)) : "",
-      element("pre", {}, curl(method, path, parameters, form?.examples?.[0])),
-      given?.properties ? element("p", {}, "Answer") : "", given?.properties ? table(fields(given)) : "");
-  }),
-]));
+const operation = (own) => {
+  const { path, method, description, parameters = [], responses } = own;
+  const body = schemas[bodyOf(own)];
+  const made = Object.entries(responses).find(([status]) => status.startsWith("2"))[1];
+  const answer = made.content?.["application/json"]?.schema;
+  return element("details", {},
+    element("summary", {}, element("b", {}, method.toUpperCase()), element("code", {}, path),
+      element("span", {}, ...prose(description))),
+    parameters.length ? table(parameters.map((p) => given(p.name, { ...p.schema, description: p.description }, p.required))) : "",
+    ...(body ? [element("h3", {}, "Body"), asked(body)] : []),
+    element("h3", {}, "For example"),
+    element("pre", {}, curl(method, path, parameters, body?.examples?.[0])),
+    ...(answer ? [element("h3", {}, "Answer"), element("p", {}, ...typeOf(answer))] : []));
+};
+
+const api = await (await fetch("/openapi.json")).json();
+const { schemas } = api.components;
+document.getElementById("description").replaceChildren(...prose(api.info.description));
+
+const operations = Object.entries(api.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, own]) => ({ path, method, ...own })));
+document.getElementById("operations").replaceChildren(
+  ...[...Map.groupBy(operations, ({ tags }) => tags[0])].flatMap(([tag, own]) =>
+    [element("h2", {}, tag), ...own.map(operation)]));
+
+
+const bodies = new Set(operations.map(bodyOf));
+document.getElementById("forms").replaceChildren(element("h2", {}, "forms"),
+  ...Object.entries(schemas).filter(([name, { properties }]) => properties && !bodies.has(name)).map(([name, schema]) =>
+    element("section", { id: name }, element("h3", {}, name), element("p", {}, ...prose(schema.description)), told(schema))));

@@ -8,7 +8,7 @@ export class Player {
     Object.assign(this, elements, { onMove, onState });
     this.mode = "none";
     this.frame = 0;
-    this.playing = false;
+    this.playing = null; // the turn of playing, or null
     this.video.addEventListener("error", () => this.video.hidden || this.fallBack());
     this.video.addEventListener("seeked", () => this.playing || this.follow());
   }
@@ -18,6 +18,12 @@ export class Player {
     this.stop();
     Object.assign(this, { facts, urls });
     this.show(facts.media, facts.note);
+  }
+
+  /** Shows nothing but a sentence. */
+  close(note) {
+    this.stop();
+    this.show("missing", note);
   }
 
   show(media, note) {
@@ -81,16 +87,17 @@ export class Player {
     const first = Math.max(0, span.start - context);
     const last = Math.min(this.facts.num_frames - 1, span.stop - 1 + context);
     if (this.frame < first || this.frame >= last) this.seek(first);
-    this.playing = true;
+    const turn = {};
+    this.playing = turn;
     this.onState(true);
-    if (this.mode === "video") this.playVideo(first, last);
-    else this.playPictures(first, last);
+    if (this.mode === "video") this.playVideo(first, last, turn);
+    else this.playPictures(first, last, turn);
   }
 
-  playVideo(first, last) {
+  playVideo(first, last, turn) {
     this.video.play().catch(() => this.stop());
     const step = () => {
-      if (!this.playing || this.mode !== "video") return;
+      if (this.playing !== turn || this.mode !== "video") return;
       if (this.video.currentTime >= this.secondsOf(last) + 1 / this.facts.fps || this.video.ended) {
         this.video.currentTime = this.secondsOf(first);
         if (this.video.ended) this.video.play().catch(() => this.stop());
@@ -102,14 +109,14 @@ export class Player {
   }
 
   /** Without pictures only the cursor moves. */
-  async playPictures(first, last) {
+  async playPictures(first, last, turn) {
     const stride = Math.max(1, Math.round(this.facts.fps / MAX_PICTURES_PER_SECOND));
     const pause = (1000 * stride) / this.facts.fps;
-    while (this.playing) {
+    while (this.playing === turn) {
       const next = this.frame + stride > last ? first : this.frame + stride;
       const due = performance.now() + pause;
       if (this.mode === "frames") await preload(this.urls.picture(next)).catch(() => this.stop());
-      if (!this.playing) return;
+      if (this.playing !== turn) return;
       this.seek(next);
       await new Promise((resolve) => setTimeout(resolve, Math.max(0, due - performance.now())));
     }
@@ -117,7 +124,7 @@ export class Player {
 
   stop() {
     if (!this.playing) return;
-    this.playing = false;
+    this.playing = null;
     this.video.pause();
     this.onState(false);
   }

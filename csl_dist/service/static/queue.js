@@ -7,8 +7,8 @@ const PAGE = 100;
 const SPARE = 6;
 
 export class Queue {
-  constructor(list, spacer, { fetchPage, colourOf, onSelect, onClick }) {
-    Object.assign(this, { list, spacer, fetchPage, colourOf, onSelect, onClick });
+  constructor(list, spacer, { fetchPage, colourOf, onTotal, onSelect, onClick }) {
+    Object.assign(this, { list, spacer, fetchPage, colourOf, onTotal, onSelect, onClick });
     this.reset();
     list.addEventListener("scroll", () => this.draw());
     new ResizeObserver(() => this.draw()).observe(list);
@@ -21,7 +21,6 @@ export class Queue {
     this.selected = -1;
     this.rows = new Map();
     this.spacer.replaceChildren();
-    this.generation = (this.generation ?? 0) + 1;
   }
 
   /** Starts over with other filters; resolves when the first page is there. */
@@ -33,18 +32,19 @@ export class Queue {
   }
 
   async page(number) {
-    if (!this.pages.has(number)) {
-      const { generation } = this;
+    const { pages } = this;
+    if (!pages.has(number)) {
       const asked = this.fetchPage(number * PAGE, PAGE).then((answer) => {
-        if (generation !== this.generation) return;
+        if (pages !== this.pages) return; // the list has started over
         this.total = answer.total;
+        this.onTotal(answer.total);
         answer.flags.forEach((flag, i) => this.flags.set(number * PAGE + i, flag));
         this.draw();
       });
-      asked.catch(() => this.pages.delete(number));
-      this.pages.set(number, asked);
+      asked.catch(() => pages.delete(number));
+      pages.set(number, asked);
     }
-    return this.pages.get(number);
+    return pages.get(number);
   }
 
   /** The flag at a place, fetched if need be. */
@@ -52,6 +52,12 @@ export class Queue {
     if (index < 0) return null;
     await this.page(Math.floor(index / PAGE));
     return this.flags.get(index) ?? null;
+  }
+
+  /** Where a flag is in the list, as far as that is fetched; -1 where it is not. */
+  placeOf(flag) {
+    for (const [index, one] of this.flags) if (one.rank === flag.rank) return index;
+    return -1;
   }
 
   async select(index) {
@@ -65,6 +71,7 @@ export class Queue {
     }
     this.draw();
     await this.onSelect(flag, index);
+    this.redraw(); // others may have decided since the page was fetched
     return true;
   }
 
@@ -81,6 +88,11 @@ export class Queue {
   /** Takes over what others, or this reviewer, decided meanwhile. */
   update(fits, change) {
     for (const flag of this.flags.values()) if (fits(flag)) change(flag);
+    this.redraw();
+  }
+
+  /** Draws all rows anew. */
+  redraw() {
     for (const row of this.rows.values()) row.remove();
     this.rows.clear();
     this.draw();

@@ -1,5 +1,7 @@
 // The timeline: labels, flags, scores and losses over the same frames, drawn on a canvas.
 
+import { clock } from "./text.js";
+
 const GUTTER = 96;
 const GAP = 7;
 const CIVIDIS = [[0, 34, 78], [65, 77, 107], [124, 123, 120], [188, 175, 111], [254, 232, 56]];
@@ -22,6 +24,11 @@ export class Timeline {
     const { start, stop } = this.view;
     const frame = start + Math.floor((x / this.plotWidth) * (stop - start));
     this.onSeek(Math.min(stop - 1, Math.max(start, frame)));
+  }
+
+  clear() {
+    this.view = null;
+    for (const canvas of [this.drawing, this.overlay]) sized(canvas, 0, 0);
   }
 
   /** Columns that a picture over the whole width has. */
@@ -71,7 +78,7 @@ export class Timeline {
     for (let t = Math.ceil(seconds(view.start) / step) * step; t <= seconds(view.stop - 1) + 1e-6; t += step) {
       const at = x(view.frameAt(t));
       context.textAlign = at > GUTTER + this.plotWidth - 24 ? "right" : "center";
-      context.fillText(view.clock(t), at, top);
+      context.fillText(clock(t), at, top);
     }
   }
 
@@ -124,7 +131,7 @@ const rowsOf = (view, colour) => {
   const score = [];
   if (view.before) score.push({ values: view.before, colour: colour("old"), dash: [4, 3], width: 1.4 });
   score.push({ values: view.score, colour: colour("curve"), dash: [], width: 1.8 });
-  rows.push({ name: view.scoreName, height: 104, draw: curves(score, view.threshold, true) });
+  rows.push({ name: "suspicion", height: 104, draw: curves(score, view.threshold, true) });
   const palette = ["second", "third", "fourth", "flag"];
   const lines = view.csl.map((one, i) => ({ ...one, colour: colour(palette[i % 4]), dash: i ? [5, 3] : [], width: 1.5 }));
   rows.push({ name: "CSL by scorer", height: 80, draw: curves(lines, null, false) });

@@ -1,0 +1,192 @@
+"""Forms of answers, as the page of the API shows them."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from csl_dist.service.reviews import Decision, State
+
+
+class Problem(BaseModel):
+    """Why a request was refused."""
+
+    error: str = Field(examples=["the run has no video 'v22'; did you mean 'v2'?"])
+
+
+class Health(BaseModel):
+    status: Literal["ok"]
+    version: str
+
+
+class AuditEntry(BaseModel):
+    """One run that is served."""
+
+    id: str = Field(examples=["cholec80"])
+    root: str
+    ready: bool = Field(description="Whether there is anything to read yet.")
+    note: str | None = Field(default=None, description="Why it is not ready.")
+    revision: int | None = None
+    videos: int | None = None
+    flags: int | None = Field(default=None, description="None as long as there are none yet.")
+
+
+class ClassEntry(BaseModel):
+    name: str
+    colour: str
+
+
+class AuditFacts(BaseModel):
+    """What is needed to read one audit."""
+
+    id: str
+    root: str
+    revision: int
+    revisions: list[int]
+    classes: list[ClassEntry]
+    scorers: list[str]
+    scorer: str = Field(description="The one that is meant where none is named.")
+    score: str | None = Field(description="The score that decides on flags; None before that.")
+    deciding_scorer: str | None
+    num_videos: int
+    num_flags: int | None
+    missing: list[str] = Field(description="What an unfinished run lacks, a sentence each.")
+    calibration: str | None
+
+
+class StageLine(BaseModel):
+    stage: str
+    done: int
+    total: int
+
+
+class VideoRow(BaseModel):
+    video: str
+    frames: int | None
+    seconds: float | None
+    flags: int
+    worst: float | None
+    mean: float | None
+
+
+class VideoPage(BaseModel):
+    total: int
+    offset: int
+    videos: list[VideoRow]
+
+
+class VideoFacts(BaseModel):
+    """One video's labels and how it can be shown."""
+
+    video: str
+    num_frames: int
+    duration: float
+    fps: float
+    media: Literal["video", "frames", "features", "missing"]
+    note: str | None = Field(description="Why there is no picture, or why it is shown by frames.")
+    labels: list[list[int]] = Field(
+        description="Runs of equal labels: start, stop, class id; -1 is unlabelled."
+    )
+    times: list[float] | None = Field(
+        description="Seconds of all frames, where they are not evenly spaced."
+    )
+    threshold: float | None
+    flags: list[dict[str, Any]]
+    known_errors: list[dict[str, Any]]
+
+
+class ReviewRow(BaseModel):
+    """A decision on record."""
+
+    number: int
+    when: datetime
+    revision: int
+    video: str
+    start: int
+    stop: int
+    decision: Decision
+    label: str | None
+    new_start: int | None
+    new_stop: int | None
+    reviewer: str
+    comment: str
+
+
+class ReviewPage(BaseModel):
+    reviews: list[ReviewRow]
+    last: int = Field(description="Ask for what comes after this number next time.")
+
+
+class FlagRow(BaseModel):
+    rank: int
+    video: str
+    start: int
+    stop: int
+    start_seconds: float
+    stop_seconds: float
+    score: float
+    kind: str
+    kind_confidence: float | None
+    label: str
+    suggested: str
+    suggested_probability: float
+    why: str
+    state: State
+    reviews: list[ReviewRow] = Field(description="Decisions that hold, one a reviewer.")
+
+
+class FlagPage(BaseModel):
+    total: int
+    offset: int
+    flags: list[FlagRow]
+
+
+class Progress(BaseModel):
+    """How far the review is, and how often flags proved right so far."""
+
+    total: int
+    decided: int
+    disputed: int
+    correct: int = Field(description="Flags whose label is right after all.")
+    wrong: int = Field(description="Flags whose label was wrong, boundaries included.")
+    unsure: int
+    precision: float | None = Field(description="Wrong of wrong and correct.")
+    precision_low: float | None = Field(description="95 % interval (Wilson), lower end.")
+    precision_high: float | None
+    reviewers: dict[str, int] = Field(description="Decisions that hold, by reviewer.")
+    last: int = Field(description="The number of the newest decision; 0 before the first.")
+
+
+class Change(BaseModel):
+    """The mean deciding score of a span under the annotated labels, and under those given."""
+
+    before: float | None
+    after: float | None
+    threshold: float | None
+
+
+class Scores(BaseModel):
+    video: str
+    start: int
+    stop: int
+    threshold: float | None
+    scores: dict[str, list[float | None]] = Field(
+        description="By name; the highest of each column where columns are asked for."
+    )
+    change: Change | None = None
+
+
+class TrajectoryAnswer(BaseModel):
+    video: str
+    scorer: str
+    epochs: list[int]
+    frames: list[int] = Field(description="Frames, or the first frame of each column.")
+    loss: list[list[float | None]] | None = Field(
+        default=None, description="A list of frames for each checkpoint."
+    )
+    log_probability: list[list[list[float]]] | None = None
+
+
+class Submitted(BaseModel):
+    audit: str
+    job: str
