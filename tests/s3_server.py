@@ -62,6 +62,7 @@ def _await_answer(endpoint: str, process: "subprocess.Popen[bytes]") -> None:
 
 def settings(endpoint: str) -> dict[str, str]:
     """The environment in which `s3://` means this server."""
+    host = urllib.parse.urlsplit(endpoint).hostname
     return {
         "AWS_ENDPOINT_URL": endpoint,
         "AWS_ACCESS_KEY_ID": "key",
@@ -70,7 +71,7 @@ def settings(endpoint: str) -> dict[str, str]:
         # Never ask the machine's own metadata service from a test.
         "AWS_METADATA_ENDPOINT": f"http://{HOST}:1",
         "AWS_EC2_METADATA_DISABLED": "true",
-        "NO_PROXY": ",".join(filter(None, [os.environ.get("NO_PROXY"), HOST])),
+        "NO_PROXY": ",".join(filter(None, [os.environ.get("NO_PROXY"), HOST, host or ""])),
     }
 
 
@@ -79,8 +80,9 @@ class FaultyProxy(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, target: str):
-        super().__init__((HOST, 0), _Handler)
+    def __init__(self, target: str, host: str = HOST):
+        super().__init__((host, 0), _Handler)
+        self.host = host
         self.target = urllib.parse.urlsplit(target).netloc
         self.fault: Fault = lambda number, method, path: None
         self.requests: list[tuple[str, str]] = []
@@ -90,7 +92,7 @@ class FaultyProxy(ThreadingHTTPServer):
 
     @property
     def endpoint(self) -> str:
-        return f"http://{HOST}:{self.server_port}"
+        return f"http://{self.host}:{self.server_port}"
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that gave up is part of the game."""
