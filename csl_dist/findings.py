@@ -69,10 +69,8 @@ def read_all_scored(run: Run, name: str | None = None) -> dict[Split, Scored]:
 
 def stored_scores(run: Run, base: str, annotations: Sequence[Annotation]) -> ScorerScores:
     """A score of every scorer as `reduce` left it."""
-    return {
-        scorer: {a.video: run.scores.read(a.video, scorer, base) for a in annotations}
-        for scorer in run.config.scorers
-    }
+    videos = [a.video for a in annotations]
+    return {scorer: run.scores.read_all(videos, scorer, base) for scorer in run.config.scorers}
 
 
 def smoothed_scores(
@@ -182,9 +180,7 @@ def make_calibration(run: Run) -> Calibration:
     }
     judge: KindJudge | None = None
     if framewise is not None and run.has_ensemble() and videos:
-        clean = {
-            v.clean.video: run.scores.read(v.clean.video, framewise, APPEARANCE) for v in videos
-        }
+        clean = run.scores.read_all([v.clean.video for v in videos], framewise, APPEARANCE)
         judge = judge_from(videos, clean, appearance)
     return calibration(videos, flagged, planted_in=planted_in, judge=judge)
 
@@ -225,7 +221,7 @@ def write_video_outliers(run: Run) -> list[str]:
 
     def put_table() -> None:
         videos = [video.id for video in run.dataset.in_split(Split.AUDIT)]
-        table = outlying_videos({v: run.scores.read(v, scorer, "csl") for v in videos})
+        table = outlying_videos(run.scores.read_all(videos, scorer, "csl"))
         root.put(RunLayout.VIDEOS, table.to_csv(index=False).encode())
 
     unit = Unit("videos", fingerprint(scores_made(run), scorer))

@@ -87,6 +87,7 @@ class FaultyProxy(ThreadingHTTPServer):
         self.fault: Fault = lambda number, method, path: None
         self.requests: list[tuple[str, str]] = []
         self.faults: list[str] = []
+        self.slow_seconds = 1.0
         self.lock = threading.Lock()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -119,7 +120,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(status, {}, b"" if self.command == "HEAD" else text.encode())
         else:
             if fault == "slow":
-                time.sleep(1)
+                time.sleep(proxy.slow_seconds)
             self._hand_on(body, cut_answer=fault == "cut answer")
 
     do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = handle_any
