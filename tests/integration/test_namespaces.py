@@ -70,11 +70,11 @@ def cluster(image: Path, local_results: str) -> Iterator[Machines]:
 
 def test_machines_share_no_folder(cluster: Machines) -> None:
     for folder in OWN_FOLDERS:
-        cluster.head.run("touch", f"{folder}/probe")
-        assert "probe" in cluster.head.run("ls", folder)
-        assert "probe" not in cluster.worker.run("ls", folder)
-        assert not (Path(folder) / "probe").exists()
-    outside = Path(__file__).with_name("probe")
+        cluster.head.run("touch", f"{folder}/csl-probe")
+        assert "csl-probe" in cluster.head.run("ls", folder)
+        assert "csl-probe" not in cluster.worker.run("ls", folder)
+        assert not (Path(folder) / "csl-probe").exists()
+    outside = Path(__file__).with_name("csl-probe")
     refused = cluster.head.start("touch", str(outside))
     assert "Read-only" in refused.communicate()[1]
 
