@@ -10,28 +10,11 @@ import tempfile
 import time
 from pathlib import Path
 
-import av
-import numpy as np
 import torch
 
+from csl_dist.bench.rate import write_video
 from csl_dist.encoder import fit_frame
 from csl_dist.video import VideoFile
-
-
-def write_video(path: Path, width: int, height: int, num_frames: int) -> None:
-    """A textured picture that drifts, under noise, so that there is motion and detail to code."""
-    rng = np.random.default_rng(0)
-    coarse = rng.integers(0, 255, (height // 8 + 40, width // 8 + 40, 3), dtype=np.uint8)
-    picture = coarse.repeat(8, axis=0).repeat(8, axis=1)
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("libx264", rate=25)
-        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
-        for number in range(num_frames):
-            x, y = number % 256, (number // 2) % 256
-            noise = rng.normal(0, 4, (height, width, 1))
-            frame = np.clip(picture[y : y + height, x : x + width] + noise, 0, 255).astype(np.uint8)
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
-        container.mux(stream.encode())
 
 
 def main() -> None:

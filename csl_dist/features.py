@@ -24,7 +24,7 @@ from csl_dist.records import (
     Window,
     array_fingerprint,
 )
-from csl_dist.storage import Storage, key_part
+from csl_dist.storage import Storage, at_once, key_part
 from csl_dist.timeline import sampled
 
 Features = npt.NDArray[np.float32]
@@ -190,7 +190,7 @@ class FeatureStore:
 
     def finish(self, entry: FeatureEntry, spans: list[Span]) -> "StoredVideo":
         """Records a video whose chunks are all written."""
-        facts = [self._chunks.read(entry.chunk_unit(span)) for span in spans]
+        facts = at_once(self._chunks.read, [entry.chunk_unit(span) for span in spans])
         stored = StoredVideo(
             video=entry.video,
             num_frames=spans[-1].stop,

@@ -74,7 +74,7 @@ def write_video_outliers(run: Run) -> list[str]:
 
     def put_table() -> None:
         videos = [video.id for video in run.dataset.in_split(Split.AUDIT)]
-        table = outlying_videos({v: run.scores.read(v, scorer, "csl") for v in videos})
+        table = outlying_videos(run.scores.read_all(videos, scorer, "csl"))
         root.put(RunLayout.VIDEOS, table.to_csv(index=False).encode())
 
     unit = Unit("videos", fingerprint(scores_made(run), scorer))

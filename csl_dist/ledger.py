@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from csl_dist.storage import Storage
+from csl_dist.storage import Storage, at_once
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,7 @@ class Ledger:
         self.forget(u for u in self.done(folder) if u.name in names and u not in current)
 
     def forget(self, units: Iterable[Unit]) -> None:
-        for unit in units:
-            self._storage.delete(self._key(unit))
+        at_once(self._storage.delete, map(self._key, units))
 
     @staticmethod
     def _key(unit: Unit) -> str:

@@ -1,7 +1,7 @@
 """What a run would take: units, arithmetic, storage, hours and cost, before anything is run.
 
-The arithmetic of a scorer is counted on a short sequence and extended to the length of a video; how
-much of a GPU's peak is reached, and what an hour costs, are assumptions that the user can replace.
+The arithmetic of a scorer is counted on a short sequence and extended to the length of a video. How
+fast it goes was measured on such a GPU (`Rates`), or else is an assumed share of its peak.
 """
 
 import math
@@ -14,8 +14,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from csl_dist.batches import windows_of
-from csl_dist.config import RunConfig
+from csl_dist.config import FeaturesConfig, RunConfig
 from csl_dist.models import ModelSpec, Place, Scorer, build_scorer
+from csl_dist.rates import Rates
 from csl_dist.score import length_class
 
 SUPPOSED_FPS = 25.0
@@ -42,15 +43,19 @@ class Gpu:
 
 
 GPUS = {
-    "t4": Gpu(65, 0.75),
-    "v100": Gpu(125, 3.06),
-    "l4": Gpu(121, 0.98),
-    "a10g": Gpu(70, 1.21),
-    "a100": Gpu(312, 4.10),
-    "h100": Gpu(989, 12.29),
+    "t4": Gpu(65, 0.75),  # g4dn.2xlarge
+    "v100": Gpu(125, 3.06),  # p3.2xlarge
+    "l4": Gpu(121, 0.98),  # g6.2xlarge
+    "a10g": Gpu(70, 1.21),  # g5.2xlarge
+    "a100": Gpu(312, 2.74),  # p4d.24xlarge, 21.96 for eight
+    "h100": Gpu(989, 6.88),  # p5.48xlarge, 55.04 for eight
 }
-"""Peaks from NVIDIA's data sheets. Dollars: the list price on demand of the smallest AWS machine
-that has one, or an eighth of the one that has eight; spot is about a third of that."""
+"""Peaks without sparsity, and dollars for an hour on demand in us-east-1 of a machine with about
+eight CPUs a GPU, as of 2026; spot is about a third. NVIDIA's data sheets and AWS's price list were
+not at hand: peaks agree with hmc-tech.com's comparisons (A100; L4 within 4 %) and with tables in
+public training code (all six); prices with tables in public cost tools, which have P4d and P5 after
+AWS's cut of June 2025 (usage.ai, LLM Cost Optimization on AWS, 2026, tells of it). Check a price
+that matters, and give it as --price."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,16 +95,36 @@ class Machines:
     """What there is to do it with."""
 
     num_gpus: int
+    """Or cores, where rates were measured on one."""
     gpu: Gpu
     utilisation: float
-    """Share of the peak that is reached."""
+    """Share of the peak that is reached, where that was not measured."""
     cpus_per_gpu: int
-    decoded_per_cpu: float = DECODED_PER_CPU
+    rates: Rates | None = None
 
     @property
-    def flops_per_second(self) -> float:
+    def on_cores(self) -> bool:
+        """Whether there are no GPUs, so that cores do everything."""
+        return self.rates is not None and not self.rates.on_gpu
+
+    @property
+    def num_cpus(self) -> int:
+        """Cores that decode."""
+        return self.num_gpus * (1 if self.on_cores else self.cpus_per_gpu)
+
+    @property
+    def decoded_per_cpu(self) -> float:
+        measured = self.rates.decoded_per_cpu if self.rates is not None else None
+        return measured or DECODED_PER_CPU
+
+    def flops_per_second(self, stage: str) -> float:
         """Of one GPU."""
+        if self.rates is not None:
+            return self.rates.flops_per_second(stage)
         return self.gpu.peak_tflops * 1e12 * self.utilisation
+
+    def named(self, num_busy: int) -> str:
+        return f"{num_busy} {'core' if self.on_cores else 'GPU'}{'s' * (num_busy > 1)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,20 +143,26 @@ class StagePlan:
 def plan_run(config: RunConfig, footage: Footage, machines: Machines) -> list[StagePlan]:
     """One line per stage, in order, but for fine-tuning the encoder and its scorer `cnn`."""
     stages = [_extract(config, footage, machines)] if footage.has_pixels else []
-    for name, scorer_config in config.scorers.items():
-        spec = ModelSpec(
-            name=scorer_config.model or name,
-            arguments=scorer_config.arguments,
-            num_features=footage.num_features,
-            num_classes=footage.num_classes,
-            max_frames=scorer_config.max_frames,
-        )
-        if spec.name == "cnn":
-            continue
-        if scorer_config.train:
+    for name, spec in scorer_specs(config, footage).items():
+        if config.scorers[name].train:
             stages.append(_train(name, spec, config, footage, machines))
         stages.append(_score(name, spec, config, footage, machines))
     return stages
+
+
+def scorer_specs(config: RunConfig, footage: Footage) -> dict[str, ModelSpec]:
+    """The models of a run by scorer, but for `cnn`."""
+    specs = {
+        name: ModelSpec(
+            name=own.model or name,
+            arguments=own.arguments,
+            num_features=footage.num_features,
+            num_classes=footage.num_classes,
+            max_frames=own.max_frames,
+        )
+        for name, own in config.scorers.items()
+    }
+    return {name: spec for name, spec in specs.items() if spec.name != "cnn"}
 
 
 def dollars_of(stages: Sequence[StagePlan], machines: Machines) -> float:
@@ -142,20 +173,29 @@ def dollars_of(stages: Sequence[StagePlan], machines: Machines) -> float:
 def _extract(config: RunConfig, footage: Footage, machines: Machines) -> StagePlan:
     lengths = unique_videos(footage)
     num_frames = sum(lengths)
-    flops = num_frames * RESNET18_FLOPS * (config.features.size / 224) ** 2
-    encode = flops / machines.flops_per_second / machines.num_gpus
-    num_cpus = machines.num_gpus * machines.cpus_per_gpu
-    decode = num_frames / machines.decoded_per_cpu / num_cpus
-    limit = f"decoding on {num_cpus} CPUs" if decode > encode else f"{machines.num_gpus} GPUs"
+    flops = num_frames * encoder_flops(config.features)
+    encode = flops / machines.flops_per_second("extract") / machines.num_gpus
+    decode = num_frames / machines.decoded_per_cpu / machines.num_cpus
+    if machines.on_cores:
+        seconds, limit = encode + decode, machines.named(machines.num_gpus)
+    elif decode > encode:
+        seconds, limit = decode, f"decoding on {machines.num_cpus} CPUs"
+    else:
+        seconds, limit = encode, machines.named(machines.num_gpus)
     bytes_per_frame = footage.num_features * PLAIN_TYPE_BYTES[config.features.dtype]
     return StagePlan(
         stage="extract",
         num_units=sum(math.ceil(t / config.features.chunk_frames) for t in lengths),
         flops=flops,
         num_bytes=num_frames * bytes_per_frame,
-        hours=max(encode, decode) / 3600,
+        hours=seconds / 3600,
         limit=limit,
     )
+
+
+def encoder_flops(config: FeaturesConfig) -> float:
+    """Of one frame."""
+    return RESNET18_FLOPS * (config.size / 224) ** 2
 
 
 def unique_videos(footage: Footage) -> tuple[int, ...]:
@@ -166,7 +206,7 @@ def unique_videos(footage: Footage) -> tuple[int, ...]:
 def _train(
     name: str, spec: ModelSpec, config: RunConfig, footage: Footage, machines: Machines
 ) -> StagePlan:
-    epochs, folds = config.train.epochs, footage.num_folds
+    stage, epochs, folds = f"train {name}", config.train.epochs, footage.num_folds
     # Each fold trains on all videos but its own share.
     share = 1 - 1 / folds if folds > 1 else 1.0
     one_epoch = forward_flops(spec, footage.train) * share
@@ -174,31 +214,31 @@ def _train(
     weights = sum(p.numel() for p in build_scorer(spec).parameters()) * 4
     busy = min(machines.num_gpus, folds * config.train.workers)
     return StagePlan(
-        stage=f"train {name}",
+        stage=stage,
         num_units=epochs * folds,
         flops=flops,
         # Every epoch's weights, and the optimiser's two moments of the newest.
         num_bytes=weights * (epochs + 2) * folds,
-        hours=flops / machines.flops_per_second / busy / 3600,
-        limit=f"{busy} GPUs",
+        hours=flops / machines.flops_per_second(stage) / busy / 3600,
+        limit=machines.named(busy),
     )
 
 
 def _score(
     name: str, spec: ModelSpec, config: RunConfig, footage: Footage, machines: Machines
 ) -> StagePlan:
-    epochs, folds = config.train.epochs, footage.num_folds
+    stage, epochs, folds = f"audit {name}", config.train.epochs, footage.num_folds
     flops = forward_flops(spec, footage.scored) * epochs
     num_frames = sum(footage.scored)
     trajectory = footage.num_classes * epochs * PLAIN_TYPE_BYTES[config.score.dtype]
     busy = min(machines.num_gpus, epochs * folds)
     return StagePlan(
-        stage=f"audit {name}",
+        stage=stage,
         num_units=epochs * num_groups(footage.scored, config.score.group_frames),
         flops=flops,
         num_bytes=num_frames * (trajectory + SCORES_PER_FRAME * 4),
-        hours=flops / machines.flops_per_second / busy / 3600,
-        limit=f"{busy} GPUs",
+        hours=flops / machines.flops_per_second(stage) / busy / 3600,
+        limit=machines.named(busy),
     )
 
 

@@ -84,9 +84,7 @@ def make_calibration(run: Run) -> Calibration:
     judge: KindJudge | None = None
     framewise = run.framewise_scorer()
     if framewise is not None and run.has_ensemble() and videos:
-        clean = {
-            v.clean.video: run.scores.read(v.clean.video, framewise, APPEARANCE) for v in videos
-        }
+        clean = run.scores.read_all([v.clean.video for v in videos], framewise, APPEARANCE)
         judge = judge_from(videos, clean, appearance)
     swaps = _found_swaps(run, swapped_copies(run, annotations), scored[Split.VAL])
     return calibration(videos, flagged, planted_in=split, judge=judge, swaps=swaps)

@@ -41,6 +41,7 @@ from csl_dist.records import (
     PlantedError,
     Span,
     Split,
+    Timeline,
     Video,
     array_fingerprint,
     fingerprint,
@@ -49,7 +50,7 @@ from csl_dist.records import (
 from csl_dist.run_file import put_videos
 from csl_dist.scores import ScoreStore
 from csl_dist.selection import Strategy
-from csl_dist.storage import Storage
+from csl_dist.storage import Storage, at_once
 from csl_dist.trajectories import TrajectoryStore
 from csl_dist.video import file_facts
 
@@ -146,14 +147,17 @@ class Run:
         """Labels of videos as one use of them sees them: with the errors planted for that use."""
         require_features(self.features, videos)
         by_id = {video.id: video for video in self.dataset.videos}
-        return [self._annotation(by_id[video], use) for video in videos]
+        timelines = at_once(self.features.timeline, videos)
+        return [
+            self._annotation(by_id[video], timeline, use)
+            for video, timeline in zip(videos, timelines, strict=True)
+        ]
 
     def split_annotations(self, split: Split) -> list[Annotation]:
         """The annotations of all audit, or all validation, videos."""
         return self.annotations([v.id for v in self.dataset.in_split(split)], split)
 
-    def _annotation(self, video: Video, use: Split) -> Annotation:
-        timeline = self.features.timeline(video.id)
+    def _annotation(self, video: Video, timeline: Timeline, use: Split) -> Annotation:
         labels_T = self.dataset.labels(video, timeline)
         order_T: IntArray | None = None
         corruption = self.corruption(video.id, labels_T, use)
@@ -181,8 +185,9 @@ class Run:
         """Label errors of the audit videos whose place is known: planted, listed, or annotated."""
         path = self.config.dataset.truth
         errors = list(read_errors(path)) if path else []
-        for video in self.dataset.in_split(Split.AUDIT):
-            timeline = self.features.timeline(video.id)
+        videos = self.dataset.in_split(Split.AUDIT)
+        timelines = at_once(self.features.timeline, [video.id for video in videos])
+        for video, timeline in zip(videos, timelines, strict=True):
             true_T = self.dataset.labels(video, timeline)
             corruption = self.corruption(video.id, true_T, Split.AUDIT)
             if corruption is not None:

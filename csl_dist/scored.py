@@ -45,10 +45,8 @@ def read_all_scored(run: Run, name: str | None = None) -> dict[Split, Scored]:
 
 def stored_scores(run: Run, base: str, annotations: Sequence[Annotation]) -> ScorerScores:
     """A score of every scorer as `reduce` left it."""
-    return {
-        scorer: {a.video: run.scores.read(a.video, scorer, base) for a in annotations}
-        for scorer in run.config.scorers
-    }
+    videos = [a.video for a in annotations]
+    return {scorer: run.scores.read_all(videos, scorer, base) for scorer in run.config.scorers}
 
 
 def smoothed_scores(

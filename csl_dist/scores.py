@@ -4,7 +4,7 @@ The labels that scores were computed under lie beside them, so that scores can b
 with those under other labels, where the dataset is not at hand.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from csl_dist.arrays import ChunkReader, create_array, open_array
 from csl_dist.errors import NotReadyError, StorageError
 from csl_dist.ledger import Ledger, Unit
 from csl_dist.records import Annotation, FloatArray
-from csl_dist.storage import Storage, key_part
+from csl_dist.storage import Storage, at_once, key_part
 
 ANNOTATION = "annotation"
 """Folder of the labels beside the scores."""
@@ -125,6 +125,11 @@ class ScoreStore:
                 "`csl audit`"
             )
         return np.asarray(array[:])
+
+    def read_all(self, videos: Sequence[str], scorer: str, name: str) -> dict[str, FloatArray]:
+        """One score (T,) of each of many videos."""
+        scores = at_once(lambda video: self.read(video, scorer, name), videos)
+        return dict(zip(videos, scores, strict=True))
 
 
 def _annotation_key(video: str, scorer: str) -> str:

@@ -16,7 +16,8 @@ import os
 import random
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -29,6 +30,7 @@ from typing_extensions import Buffer
 
 from csl_dist.errors import StorageError
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 MAX_KEY_PART = 120
@@ -49,6 +51,9 @@ PAUSE_SECONDS = 1.0
 
 KEYS_PER_PAGE = 1000
 """Keys that a listing takes at once, which is what S3 gives in one answer."""
+
+REQUESTS_AT_ONCE = 32
+"""Of one process that needs many small objects; each of them is mostly waiting."""
 
 
 class Storage:
@@ -180,6 +185,12 @@ class Storage:
                 raise StorageError(f"can't {verb} {self.url}/{key}: {_reason(error)}") from error
         time.sleep(PAUSE_SECONDS * 2 ** (MAX_TRIES - tries) * random.uniform(0.5, 1.5))
         return self.attempt(verb, key, action, tries=tries - 1)
+
+
+def at_once(request: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+    """What `request` returns for each item, in their order, while many wait side by side."""
+    with ThreadPoolExecutor(REQUESTS_AT_ONCE) as pool:
+        return list(pool.map(request, items))
 
 
 @lru_cache(maxsize=256)

@@ -10,6 +10,7 @@ from csl_dist.baselines import BASELINES
 from csl_dist.catalog import CatalogEntry
 from csl_dist.check import SplitSummary
 from csl_dist.plan import StagePlan
+from csl_dist.rates import Rates
 from csl_dist.records import ErrorKind
 from csl_dist.status import StageStatus
 from csl_dist.trainings import StoredTraining
@@ -198,4 +199,18 @@ def plan_table(stages: Sequence[StagePlan]) -> Table:
         f"{sum(stage.num_bytes for stage in stages) / 1e9:,.1f}",
         f"{sum(stage.hours for stage in stages):,.2f}",
     )
+    return table
+
+
+def rates_table(rates: Rates) -> Table:
+    """What was measured."""
+    table = Table(box=box.SIMPLE_HEAD, title=rates.device, title_justify="left")
+    table.add_column("stage")
+    table.add_column("TFLOP/s", justify="right")
+    table.add_column("frames a pass", justify="right")
+    for name, rate in rates.stages.items():
+        table.add_row(name, f"{rate.flops_per_second / 1e12:.3g}", f"{rate.num_frames:,}")
+    if rates.decoded_per_cpu is not None:
+        table.caption = f"decoding: {rates.decoded_per_cpu:,.0f} frames/s a core"
+        table.caption_justify = "left"
     return table

@@ -62,6 +62,7 @@ def _await_answer(endpoint: str, process: "subprocess.Popen[bytes]") -> None:
 
 def settings(endpoint: str) -> dict[str, str]:
     """The environment in which `s3://` means this server."""
+    host = urllib.parse.urlsplit(endpoint).hostname
     return {
         "AWS_ENDPOINT_URL": endpoint,
         "AWS_ACCESS_KEY_ID": "key",
@@ -70,7 +71,7 @@ def settings(endpoint: str) -> dict[str, str]:
         # Never ask the machine's own metadata service from a test.
         "AWS_METADATA_ENDPOINT": f"http://{HOST}:1",
         "AWS_EC2_METADATA_DISABLED": "true",
-        "NO_PROXY": ",".join(filter(None, [os.environ.get("NO_PROXY"), HOST])),
+        "NO_PROXY": ",".join(filter(None, [os.environ.get("NO_PROXY"), HOST, host or ""])),
     }
 
 
@@ -79,18 +80,20 @@ class FaultyProxy(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, target: str):
-        super().__init__((HOST, 0), _Handler)
+    def __init__(self, target: str, host: str = HOST):
+        super().__init__((host, 0), _Handler)
+        self.host = host
         self.target = urllib.parse.urlsplit(target).netloc
         self.fault: Fault = lambda number, method, path: None
         self.requests: list[tuple[str, str]] = []
         self.faults: list[str] = []
+        self.slow_seconds = 1.0
         self.lock = threading.Lock()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     @property
     def endpoint(self) -> str:
-        return f"http://{HOST}:{self.server_port}"
+        return f"http://{self.host}:{self.server_port}"
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that gave up is part of the game."""
@@ -117,7 +120,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(status, {}, b"" if self.command == "HEAD" else text.encode())
         else:
             if fault == "slow":
-                time.sleep(1)
+                time.sleep(proxy.slow_seconds)
             self._hand_on(body, cut_answer=fault == "cut answer")
 
     do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = handle_any

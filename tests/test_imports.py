@@ -32,7 +32,7 @@ LAYERS = (
         "scores",
         "batches",
     ),
-    ("extract", "train", "score", "reduce", "flag", "evaluate", "check", "init", "plan"),
+    ("extract", "train", "score", "reduce", "flag", "evaluate", "check", "init", "plan", "rates"),
     ("baselines", "ensemble", "calibrate", "labelled"),
     ("run",),
     ("scored",),

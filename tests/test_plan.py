@@ -13,16 +13,19 @@ from csl_dist.plan import (
     GPUS,
     Footage,
     Machines,
+    StagePlan,
     dollars_of,
     forward_flops,
     num_groups,
     plan_run,
     supposed_footage,
 )
+from csl_dist.rates import Rates, StageRate, read_rates, write_rates
 from csl_dist.records import Annotation
 from csl_dist.score import plan_groups
 
 MACHINES = Machines(num_gpus=4, gpu=GPUS["a100"], utilisation=0.5, cpus_per_gpu=8)
+STAGES = ("train", "audit")
 CHOLEC80 = Path(__file__).parents[1] / "configs" / "cholec80.yaml"
 
 
@@ -83,7 +86,7 @@ def test_plan_counts_units_and_bytes(small_config: RunConfig, footage: Footage) 
     assert stages["audit framewise"].num_bytes == 120 * (7 * 3 * 2 + 16)
     assert all(stage.hours > 0 for stage in stages.values())
     assert dollars_of(list(stages.values()), MACHINES) == pytest.approx(
-        sum(stage.hours for stage in stages.values()) * 4 * 4.10
+        sum(stage.hours for stage in stages.values()) * 4 * GPUS["a100"].dollars
     )
 
 
@@ -91,8 +94,37 @@ def test_one_training_does_not_get_faster_with_more_gpus(
     small_config: RunConfig, footage: Footage
 ) -> None:
     stages = plan_run(small_config, footage, MACHINES)
-    assert {s.limit for s in stages if s.stage.startswith("train")} == {"1 GPUs"}
+    assert {s.limit for s in stages if s.stage.startswith("train")} == {"1 GPU"}
     assert {s.limit for s in stages if s.stage.startswith("audit")} == {"3 GPUs"}
+
+
+def rates_of(*, on_gpu: bool) -> Rates:
+    stages = ("extract", *(f"{do} {n}" for n in ("transformer", "framewise") for do in STAGES))
+    rate = StageRate(flops_per_second=1e12, num_frames=100)
+    return Rates(
+        device="it", on_gpu=on_gpu, stages=dict.fromkeys(stages, rate), decoded_per_cpu=7.0
+    )
+
+
+def test_measured_rates_replace_peak_and_utilisation(
+    small_config: RunConfig, footage: Footage
+) -> None:
+    machines = replace(MACHINES, rates=rates_of(on_gpu=True))
+    for stage in plan_run(small_config, footage, machines):
+        if stage.stage == "extract":
+            assert stage.hours == pytest.approx(420 / 7 / 32 / 3600)
+            assert stage.limit == "decoding on 32 CPUs"
+        else:
+            num_gpus = int(stage.limit.split()[0])
+            assert stage.hours == pytest.approx(stage.flops / 1e12 / num_gpus / 3600)
+
+
+def test_cores_decode_and_encode_in_turn(small_config: RunConfig, footage: Footage) -> None:
+    machines = replace(MACHINES, rates=rates_of(on_gpu=False))
+    extract, *others = plan_run(small_config, footage, machines)
+    assert extract.hours == pytest.approx((extract.flops / 1e12 + 420 / 7) / 4 / 3600)
+    assert extract.limit == "4 cores"
+    assert others[0].limit == "1 core"
 
 
 def test_supposed_footage_splits_as_the_paper_does() -> None:
@@ -110,6 +142,72 @@ def test_plan_of_a_dataset_prints_a_table(
         main("plan")
     assert end.value.code == 0
     assert "audit framewise" in capsys.readouterr().out
+
+
+def plan(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    """The exit code of `csl plan`."""
+    monkeypatch.setattr("sys.argv", ["csl", *map(str, arguments)])
+    with pytest.raises(SystemExit) as end:
+        main("plan")
+    return int(end.value.code or 0)
+
+
+def test_rates_are_measured_and_used_again(
+    small_config_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("csl_dist.bench.rate.PASS_SECONDS", 0.0)
+    file = tmp_path / "rates.json"
+    assert plan(monkeypatch, small_config_file, "--measure", file, "--price", 0.05) == 0
+    first = capsys.readouterr().out
+    rates = read_rates(file)
+    assert set(rates.stages) == {s.stage for s in plan_run_of(small_config_file)}
+    assert all(rate.flops_per_second > 1e6 for rate in rates.stages.values())
+    assert rates.decoded_per_cpu is not None
+    assert plan(monkeypatch, small_config_file, "--rates", file, "--price", 0.05) == 0
+    again = capsys.readouterr().out
+    assert "at 0.05 an hour, by rates measured on" in again
+    # The first line of each tells how long the videos took to look at.
+    measuring, *same = first.splitlines()[1:]
+    assert "measuring" in measuring
+    assert again.splitlines()[1:] == same
+
+
+def plan_run_of(path: Path) -> list[StagePlan]:
+    config = load_config(path)
+    footage = supposed_footage(config, num_videos=8, minutes=1, num_classes=7, num_features=512)
+    return plan_run(config, footage, MACHINES)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--rates", "missing.json"], "can't read the rates in missing.json"),
+        (["--rates", "a.json", "--measure", "b.json"], "exclude each other"),
+    ],
+)
+def test_wrong_rates_are_one_sentence(
+    small_config_file: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    words: str,
+) -> None:
+    assert plan(monkeypatch, small_config_file, *arguments) == 2
+    assert words in " ".join(capsys.readouterr().err.split())
+
+
+def test_rates_of_a_core_need_a_price(
+    small_config_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write_rates(rates_of(on_gpu=False), tmp_path / "rates.json")
+    assert plan(monkeypatch, small_config_file, "--rates", tmp_path / "rates.json") == 2
+    assert "give --price" in " ".join(capsys.readouterr().err.split())
 
 
 def test_unknown_gpu_is_refused_by_name(

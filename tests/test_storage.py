@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from csl_dist.errors import StorageError
 from csl_dist.ledger import Ledger, Unit
-from csl_dist.storage import Storage, key_part
+from csl_dist.storage import Storage, at_once, key_part
 
 
 def test_put_then_read_returns_the_bytes(storage: Storage) -> None:
@@ -22,6 +22,14 @@ def test_list_keys_gives_those_below_a_whole_path_part(storage: Storage) -> None
         storage.put(key, b"")
     assert sorted(storage.list_keys("a")) == ["a/1", "a/2/3"]
     assert len(list(storage.list_keys())) == 3
+
+
+def test_requests_at_once_keep_their_order(storage: Storage) -> None:
+    keys = [f"{number:03d}" for number in range(100)]
+    at_once(lambda key: storage.put(key, key.encode()), keys)
+    assert at_once(storage.read, keys) == [key.encode() for key in keys]
+    with pytest.raises(StorageError, match="no such file"):
+        at_once(storage.read, [*keys, "missing"])
 
 
 def test_delete_folder_leaves_the_rest(storage: Storage) -> None:

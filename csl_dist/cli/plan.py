@@ -1,6 +1,7 @@
 """The command that looks ahead: `csl plan`."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +12,7 @@ from csl_dist.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from csl_dist.plan import Footage
+    from csl_dist.rates import Rates
 
 FEATURE_WIDTH = 512
 """Of features that are not at hand: those of ResNet-18."""
@@ -23,8 +25,17 @@ def plan(
     gpu_type: Annotated[str, typer.Option(help="t4, v100, l4, a10g, a100 or h100.")] = "a100",
     utilisation: Annotated[
         float,
-        typer.Option(min=0.01, max=1, help="Share of the GPU's peak that is reached; measure it."),
+        typer.Option(min=0.01, max=1, help="Share of the GPU's peak, where it is not measured."),
     ] = 0.3,
+    measure: Annotated[
+        Path | None,
+        typer.Option(
+            help="Measure what this machine's GPU, or a core, reaches; kept in this file."
+        ),
+    ] = None,
+    rates: Annotated[
+        Path | None, typer.Option(help="Plan with what --measure wrote, perhaps elsewhere.")
+    ] = None,
     cpus_per_gpu: Annotated[int, typer.Option(min=1, help="CPU cores that decode.")] = 8,
     price: Annotated[float | None, typer.Option(help="Dollars for an hour of one GPU.")] = None,
     videos: Annotated[
@@ -41,13 +52,9 @@ def plan(
     loaded = load_config(config, overrides)
     if gpu_type not in GPUS:
         raise ConfigError(f"--gpu-type is {gpu_type!r}, but must be one of {', '.join(GPUS)}")
+    if measure is not None and rates is not None:
+        raise ConfigError("--measure and --rates exclude each other: measure anew, or read")
     gpu = GPUS[gpu_type]
-    machines = Machines(
-        num_gpus=gpus,
-        gpu=gpu if price is None else replace(gpu, dollars=price),
-        utilisation=utilisation,
-        cpus_per_gpu=cpus_per_gpu,
-    )
     if videos is None:
         footage = _footage(loaded)
     else:
@@ -58,14 +65,59 @@ def plan(
             num_classes=classes,
             num_features=FEATURE_WIDTH,
         )
+    measured = _rates(loaded, footage, measure, rates, has_dataset=videos is None)
+    if measured is not None and not measured.on_gpu and price is None:
+        raise ConfigError(
+            "the rates are those of a CPU's core: --gpus counts cores then; give --price, dollars "
+            "for an hour of one"
+        )
+    machines = Machines(
+        num_gpus=gpus,
+        gpu=gpu if price is None else replace(gpu, dollars=price),
+        utilisation=utilisation,
+        cpus_per_gpu=cpus_per_gpu,
+        rates=measured,
+    )
     stages = plan_run(loaded, footage, machines)
     console.print(tables.plan_table(stages))
     if loaded.features.adapt is not None:
         say("not counted: fine-tuning the encoder (features.adapt) and its scorer `cnn`")
+    if measured is None:
+        basis = f"{100 * utilisation:g} % of the peak of {gpu_type}"
+    else:
+        console.print(tables.rates_table(measured))
+        basis = f"rates measured on {measured.device}"
     say(
-        f"cost: {dollars_of(stages, machines):,.0f} dollars for {gpus} {gpu_type} at "
-        f"{machines.gpu.dollars:.2f} an hour and {100 * utilisation:g} % of their peak"
+        f"cost: {dollars_of(stages, machines):,.2f} dollars for {machines.named(gpus)} at "
+        f"{machines.gpu.dollars:.2f} an hour, by {basis}"
     )
+
+
+def _rates(
+    config: RunConfig,
+    footage: "Footage",
+    measure: Path | None,
+    rates: Path | None,
+    *,
+    has_dataset: bool,
+) -> "Rates | None":
+    """Rates that are measured now, or read from where they were measured; None for neither."""
+    from csl_dist.rates import read_rates, write_rates
+
+    if rates is not None:
+        return read_rates(rates)
+    if measure is None:
+        return None
+    from csl_dist.bench.rate import measured_rates
+    from csl_dist.datasets import open_dataset
+    from csl_dist.extract import pixel_source
+
+    say("plan: measuring, which takes a minute or two")
+    use_dataset = has_dataset and footage.has_pixels
+    video = pixel_source(open_dataset(config.dataset).videos[0]) if use_dataset else None
+    measured = measured_rates(config, footage, video)
+    write_rates(measured, measure)
+    return measured
 
 
 def _footage(config: RunConfig) -> "Footage":

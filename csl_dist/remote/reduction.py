@@ -1,5 +1,6 @@
 """Reduction on Ray: the scores of every held-out video, in parallel over videos."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ from csl_dist.remote.stage import Stage
 from csl_dist.run import Run, class_weights_of
 from csl_dist.score_names import BASES
 from csl_dist.scores import ScoreStore
+from csl_dist.storage import key_part
 from csl_dist.trajectories import TrajectoryStore
 from csl_dist.worklist import scored_annotations
 
@@ -52,10 +54,11 @@ def reduce(stage: Stage) -> None:
     jobs: list[tuple[_Reduction, list[tuple[Annotation, Unit]]]] = []
     for scorer in run.config.scorers:
         store = run.trajectories(scorer)
+        published = store.published_fingerprints()
         for fold in run.dataset.folds:
             weights_C = class_weights_of(run, scorer, fold.index)
             own = [a for a in annotations if fold_of[a.footage] == fold.index]
-            work = [(a, _unit(run, store, scorer, a, weights_C)) for a in own]
+            work = [(a, _unit(run, published, scorer, a, weights_C)) for a in own]
             work = [(a, unit) for a, unit in work if unit not in done]
             reduction = _Reduction(
                 store=store,
@@ -84,10 +87,14 @@ def reduce(stage: Stage) -> None:
 
 
 def _unit(
-    run: Run, store: TrajectoryStore, scorer: str, annotation: Annotation, weights_C: FloatArray
+    run: Run,
+    published: Mapping[str, str],
+    scorer: str,
+    annotation: Annotation,
+    weights_C: FloatArray,
 ) -> Unit:
     parts = fingerprint(
-        store.trajectory(annotation.video).fingerprint,
+        published[key_part(annotation.video)],
         array_fingerprint(annotation.labels_T),
         weights_C.tolist(),
         run.config.reduce,
