@@ -65,6 +65,8 @@ class Footage:
     train: tuple[int, ...]
     scored: tuple[int, ...]
     """Audited videos, and those that set the threshold."""
+    copies: tuple[int, ...] = ()
+    """Scored once more with steps swapped."""
     has_pixels: bool
     """Whether features are to be extracted; False where the user brought them."""
     num_classes: int
@@ -80,9 +82,11 @@ def supposed_footage(
     frames = (round(minutes * 60 * fps),)
     folds = config.dataset.folds or 1
     num_train = num_videos if folds > 1 else round(num_videos * TRAIN_SHARE)
+    num_scored = num_videos if folds > 1 else num_videos - num_train
     return Footage(
         train=frames * num_train,
-        scored=frames * (num_videos if folds > 1 else num_videos - num_train),
+        scored=frames * num_scored,
+        copies=frames * min(num_scored, config.audit.swapped_copies),
         has_pixels=config.dataset.source != "features",
         num_classes=num_classes,
         num_features=num_features,
@@ -228,15 +232,15 @@ def _score(
     name: str, spec: ModelSpec, config: RunConfig, footage: Footage, machines: Machines
 ) -> StagePlan:
     stage, epochs, folds = f"audit {name}", config.train.epochs, footage.num_folds
-    flops = forward_flops(spec, footage.scored) * epochs
-    num_frames = sum(footage.scored)
+    lengths = footage.scored + footage.copies
+    flops = forward_flops(spec, lengths) * epochs
     trajectory = footage.num_classes * epochs * PLAIN_TYPE_BYTES[config.score.dtype]
     busy = min(machines.num_gpus, epochs * folds)
     return StagePlan(
         stage=stage,
-        num_units=epochs * num_groups(footage.scored, config.score.group_frames),
+        num_units=epochs * num_groups(lengths, config.score.group_frames),
         flops=flops,
-        num_bytes=num_frames * (trajectory + SCORES_PER_FRAME * 4),
+        num_bytes=sum(lengths) * (trajectory + SCORES_PER_FRAME * 4),
         hours=flops / machines.flops_per_second(stage) / busy / 3600,
         limit=machines.named(busy),
     )

@@ -127,10 +127,19 @@ def test_cores_decode_and_encode_in_turn(small_config: RunConfig, footage: Foota
     assert others[0].limit == "1 core"
 
 
+def test_copies_are_scored_but_not_extracted(small_config: RunConfig, footage: Footage) -> None:
+    extract, train, audit, *_ = plan_run(small_config, footage, MACHINES)
+    copied = replace(footage, copies=footage.scored)
+    again = plan_run(small_config, copied, MACHINES)
+    assert (again[0], again[1]) == (extract, train)
+    assert again[2].flops == pytest.approx(2 * audit.flops)
+    assert again[2].num_bytes == pytest.approx(2 * audit.num_bytes)
+
+
 def test_supposed_footage_splits_as_the_paper_does() -> None:
     config = load_config(CHOLEC80)
     footage = supposed_footage(config, num_videos=80, minutes=1, num_classes=7, num_features=512)
-    assert (len(footage.train), len(footage.scored)) == (50, 30)
+    assert (len(footage.train), len(footage.scored), len(footage.copies)) == (50, 30, 10)
     assert footage.train[0] == 900
 
 

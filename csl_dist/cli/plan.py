@@ -143,6 +143,7 @@ def _footage(config: RunConfig) -> "Footage":
     return Footage(
         train=tuple(scored if folds > 1 else lengths[Split.TRAIN]),
         scored=tuple(scored),
+        copies=tuple((lengths[Split.VAL] or scored)[: config.audit.swapped_copies]),
         has_pixels=any(video.media is not Media.FEATURES for video in dataset.videos),
         num_classes=len(dataset.classes),
         num_features=width,
