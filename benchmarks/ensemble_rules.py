@@ -1,22 +1,25 @@
 """Which rule makes the best ensemble: AUC and average precision over finished runs, as Markdown.
 
-.venv/bin/python benchmarks/ensemble_rules.py ROOT…
+.venv/bin/python benchmarks/ensemble_rules.py [--half choosing|reporting] ROOT…
 
-Give runs whose planted errors are others than those reported on: `findings.py --seed 1`.
+Give runs whose planted errors are others than those reported on: `findings.py --seed 1`. With
+`--half`, only the videos of half of the people count, as in `holdout.py`.
 """
 
-import sys
+import argparse
 from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
+from holdout import HALVES, half
 
 from csl_dist.config import FlagConfig
 from csl_dist.ensemble import scale_of
 from csl_dist.evaluate import measured, truth_of_kind
 from csl_dist.paper_tables import markdown
 from csl_dist.records import ErrorKind, FloatArray, Split
-from csl_dist.run import open_run, read_run_config
+from csl_dist.run import open_run
+from csl_dist.run_file import read_run_config
 from csl_dist.scored import read_all_scored
 
 KINDS = (ErrorKind.MISLABEL, ErrorKind.DISORDER)
@@ -40,7 +43,7 @@ RULES: dict[str, Rule] = {
 """Of both scores in standard deviations from their means."""
 
 
-def rule_metrics(root: str) -> pd.DataFrame:
+def rule_metrics(root: str, which: str | None) -> pd.DataFrame:
     """Rules in rows, kinds and metrics in columns, of one run and the default score."""
     run = open_run(read_run_config(root))
     scored = read_all_scored(run, FlagConfig().score)[Split.AUDIT]
@@ -50,8 +53,11 @@ def rule_metrics(root: str) -> pd.DataFrame:
     for scorer in (temporal, framewise):
         scale = scale_of(scored.scores[scorer].values())
         standard[scorer] = {v: scale.standard(x) for v, x in scored.scores[scorer].items()}
-    labels = {a.video: a.labels_T for a in scored.annotations}
-    errors, num_frames = run.known_errors(), {v: len(x) for v, x in labels.items()}
+    audited = run.dataset.in_split(Split.AUDIT)
+    chosen = half(audited, which) if which else {video.id for video in audited}
+    labels = {a.video: a.labels_T for a in scored.annotations if a.video in chosen}
+    errors = [error for error in run.known_errors() if error.video in chosen]
+    num_frames = {v: len(x) for v, x in labels.items()}
     rows = {}
     for name, rule in RULES.items():
         scores = {v: rule(standard[temporal][v], standard[framewise][v]) for v in labels}
@@ -66,7 +72,11 @@ def rule_metrics(root: str) -> pd.DataFrame:
 
 
 def main() -> None:
-    tables = [rule_metrics(root) for root in sys.argv[1:]]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("roots", nargs="+")
+    parser.add_argument("--half", choices=HALVES)
+    arguments = parser.parse_args()
+    tables = [rule_metrics(root, arguments.half) for root in arguments.roots]
     mean = sum(tables[1:], tables[0]) / len(tables)
     shown = pd.DataFrame({"rule": mean.index})
     for kind in KINDS:

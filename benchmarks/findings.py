@@ -60,7 +60,8 @@ def kind_table(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
         index=["scorer", "score"], columns=["dataset", "metric"], values="value", sort=False
     )
     for heading in METRICS.values():
-        wide["mean", heading] = wide.xs(heading, axis=1, level="metric").mean(axis=1)
+        values = pd.DataFrame(wide.xs(heading, axis=1, level="metric"))
+        wide["mean", heading] = values.mean(axis=1)
     datasets = list(dict.fromkeys(wide.columns.get_level_values("dataset")))
     order = {name: i for i, name in enumerate([*SCORE_NAMES, *BASELINES])}
     wide = wide.sort_index(level="score", key=lambda s: s.map(order), sort_remaining=False)

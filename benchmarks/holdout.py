@@ -25,17 +25,17 @@ from csl_dist.scored import read_scored
 
 KINDS = (ErrorKind.MISLABEL, ErrorKind.DISORDER)
 METRICS = {"auc_micro": "AUC", "average_precision": "AP"}
-CHOOSING, REPORTING = 0, 1
+HALVES = ("choosing", "reporting")
 SHOWN = 8
 
 
-def half(videos: list[Video], which: int) -> set[str]:
+def half(videos: list[Video], which: str) -> set[str]:
     """Ids of the videos of every other person, from the first or from the second on."""
-    people = sorted({video.group or video.id for video in videos})[which::2]
+    people = sorted({video.group or video.id for video in videos})[HALVES.index(which) :: 2]
     return {video.id for video in videos if (video.group or video.id) in people}
 
 
-def run_metrics(run: Run, which: int) -> Iterator[tuple[str, str, str, str, float]]:
+def run_metrics(run: Run, which: str) -> Iterator[tuple[str, str, str, str, float]]:
     """Scorer, score, kind, metric and its value on one half of a run's audited videos."""
     chosen = half(run.dataset.in_split(Split.AUDIT), which)
     errors = [error for error in run.known_errors() if error.video in chosen]
@@ -53,7 +53,7 @@ def run_metrics(run: Run, which: int) -> Iterator[tuple[str, str, str, str, floa
                         yield scorer, score, kind.value, heading, 100 * values[metric][0]
 
 
-def mean_metrics(work: Path, seed: int, which: int) -> pd.DataFrame:
+def mean_metrics(work: Path, seed: int, which: str) -> pd.DataFrame:
     """Scorers and scores in rows, kinds and metrics in columns: means over the datasets."""
     columns = ["scorer", "score", "kind", "metric", "value"]
     runs = [open_run(read_run_config(str(work / name / f"seed{seed}"))) for name in DATASETS]
@@ -68,9 +68,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, required=True)
     arguments = parser.parse_args()
-    choosing = mean_metrics(arguments.work, 1, CHOOSING)
-    reporting = mean_metrics(arguments.work, 0, REPORTING)
-    precision = choosing.xs("AP", axis=1, level="metric").mean(axis=1)
+    choosing = mean_metrics(arguments.work, 1, "choosing")
+    reporting = mean_metrics(arguments.work, 0, "reporting")
+    precision = pd.DataFrame(choosing.xs("AP", axis=1, level="metric")).mean(axis=1)
     order = precision.sort_values(ascending=False).index
     rows = [*order[:SHOWN], ("transformer", "csl_smoothed"), ("transformer", "csl")]
     table = pd.DataFrame(rows, columns=["scorer", "score"])

@@ -41,7 +41,7 @@ def stacked(scorers: list[Scorer], batch: Batch, count: int) -> Callable[[], obj
     """Evaluates `count` checkpoints at a time; all batches here are without padding."""
     base = copy.deepcopy(scorers[0]).to("meta")
     stacks = [
-        stack_module_state(scorers[first : first + count])  # type: ignore[arg-type]
+        stack_module_state(scorers[first : first + count])
         for first in range(0, len(scorers), count)
     ]
     features_BTD, padding_BT, place = batch
