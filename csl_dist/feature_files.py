@@ -20,6 +20,7 @@ import numpy.typing as npt
 from csl_dist.arrays import open_array
 from csl_dist.errors import CslError, DataError
 from csl_dist.storage import Storage
+from csl_dist.video import file_facts
 
 SUFFIXES = (".npy", ".h5", ".hdf5", ".zarr", ".txt")
 PICKLE_SUFFIXES = (".pkl", ".pickle", ".pt", ".pth")
@@ -117,6 +118,16 @@ def feature_shape(path: str) -> tuple[int, int]:
     if len(shape) != 2:
         raise DataError(f"{path}: features must have two axes, frames and width, but are {shape}")
     return shape[0], shape[1]
+
+
+def feature_file_facts(source: str) -> dict[str, object]:
+    """What tells a changed feature file; of a Zarr array, which is a folder, all its files."""
+    path, _, name = source.partition("#")
+    if not path.endswith(".zarr"):
+        return file_facts(path) | {"name": name}
+    files = sorted(file for file in (Path(path) / name).rglob("*") if file.is_file())
+    stats = [(str(file.relative_to(path)), file.stat()) for file in files]
+    return {"files": [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]}
 
 
 @contextmanager

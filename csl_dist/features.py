@@ -1,4 +1,4 @@
-"""Features of videos, whoever made them: our own store in Zarr, or the user's files.
+"""Features of videos: what any source of them gives, and our own store in Zarr.
 
 One unit of extraction writes whole chunks of one video and records them. A video can be read once
 its own record is there, which is written when all its chunks are; their records then go.
@@ -13,10 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from csl_dist.arrays import create_array, open_array, require_numbers
-from csl_dist.feature_files import FeatureFile
 from csl_dist.ledger import Ledger, Unit
 from csl_dist.records import (
-    FloatArray,
     IntArray,
     Moved,
     Span,
@@ -25,7 +23,6 @@ from csl_dist.records import (
     array_fingerprint,
 )
 from csl_dist.storage import Storage, at_once, key_part
-from csl_dist.timeline import sampled
 
 Features = npt.NDArray[np.float32]
 
@@ -249,49 +246,6 @@ class FeatureStore:
 
     def fingerprint(self, video: str) -> str:
         return self._entries[video].fingerprint
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadyEntry:
-    """A video whose features the user brought."""
-
-    file: FeatureFile
-    fps: float
-    fingerprint: str
-
-
-class ReadyFeatures:
-    """The user's own feature files, sampled at a rate; nothing is copied."""
-
-    encoder = "ready-made"
-
-    def __init__(self, entries: Mapping[str, ReadyEntry], fps: float | None):
-        self._entries = entries
-        self._fps = fps
-
-    def __repr__(self) -> str:
-        return f"ReadyFeatures({len(self._entries)} videos)"
-
-    def missing(self) -> list[str]:
-        return []
-
-    def timeline(self, video: str) -> Timeline:
-        return self._sampled(video)[0]
-
-    def read(self, video: str, frames: Frames = ALL_FRAMES) -> Features:
-        features_TD = self._entries[video].file.read()
-        return features_TD[self._sampled(video)[1]][frames]
-
-    def width(self) -> int:
-        return next(iter(self._entries.values())).file.width
-
-    def fingerprint(self, video: str) -> str:
-        return self._entries[video].fingerprint
-
-    def _sampled(self, video: str) -> tuple[Timeline, IntArray]:
-        entry = self._entries[video]
-        times_N: FloatArray = np.arange(entry.file.num_frames) / entry.fps
-        return sampled(times_N, self._fps)
 
 
 class FeatureReader:

@@ -1,14 +1,19 @@
-"""LabelledTrajectory: what stored log-probabilities say of labels, any labels."""
+"""LabelledTrajectory: what stored log-probabilities say of labels, any that a caller gives."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from csl_dist.records import FloatArray, IntArray
+from csl_dist.errors import DataError
+from csl_dist.records import UNLABELLED, FloatArray, IntArray
 from csl_dist.reduce import cumulative_loss, frame_blocks, own_and_rival, weighted_losses
 from csl_dist.trajectories import Trajectory
+
+Labels = Sequence[str] | Sequence[int] | npt.NDArray[np.generic]
+"""Labels (T,) of a video's frames: class names, or ids with -1 for frames without a label."""
 
 Values = TypeVar("Values", FloatArray, IntArray)
 
@@ -59,3 +64,26 @@ class LabelledTrajectory:
         for block in frame_blocks(len(self.labels_T), num_checkpoints * num_classes):
             read = self.trajectory.read(self.start + block.start, self.start + block.stop)
             yield compute(read[self.rows], self.labels_T[block])
+
+
+def class_ids(labels: Labels, classes: Sequence[str], video: str, num_frames: int) -> IntArray:
+    """Class ids (T,) of labels that a caller gave; DataError where they do not fit the video."""
+    given = np.asarray(labels)
+    if given.shape != (num_frames,):
+        raise DataError(
+            f"video {video!r} has {num_frames:,} frames, but labels of shape "
+            f"{given.shape} were given; give one a frame"
+        )
+    if not np.issubdtype(given.dtype, np.integer):
+        ids = {name: i for i, name in enumerate(classes)} | {"": UNLABELLED}
+        unknown = sorted({str(name) for name in given} - set(ids))
+        if unknown:
+            names = ", ".join(classes)
+            raise DataError(f"unknown class {unknown[0]!r}; the classes are {names}")
+        return np.array([ids[str(name)] for name in given], dtype=np.int64)
+    if given.min() < UNLABELLED or given.max() >= len(classes):
+        raise DataError(
+            f"labels of video {video!r} run from {given.min()} to {given.max()}, but ids run "
+            f"from 0 to {len(classes) - 1}, and -1 is no label"
+        )
+    return given

@@ -5,20 +5,17 @@ too: `missing` says what it lacks, and what is asked for and not there yet is a 
 """
 
 import difflib
-from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
 from csl_dist.ensemble import Scale, ensemble_score
 from csl_dist.errors import DataError, NotReadyError
-from csl_dist.labelled import LabelledTrajectory
+from csl_dist.labelled import LabelledTrajectory, Labels, class_ids
 from csl_dist.layout import RunLayout
 from csl_dist.records import (
-    UNLABELLED,
     Annotation,
     FloatArray,
     IntArray,
@@ -41,9 +38,6 @@ from csl_dist.selection import Strategy
 from csl_dist.storage import Storage, key_part
 from csl_dist.trajectories import Trajectory, TrajectoryStore
 from csl_dist.verdict import Verdict, read_corrections, read_flags, read_verdict
-
-Labels = Sequence[str] | Sequence[int] | npt.NDArray[np.generic]
-"""Labels (T,) of a video's frames: class names, or ids with -1 for frames without a label."""
 
 MAX_KEPT = 256
 """Videos, times scorers, whose labels and open trajectories an audit keeps: about 0.1 GB."""
@@ -229,7 +223,7 @@ class Audit:
             return score_T
         labels_T = self.annotation(video, scorer=scorer).labels_T
         if labels is not None:
-            given_T = self._ids(labels, video, len(labels_T))
+            given_T = class_ids(labels, self.classes, video, len(labels_T))
             score_T = self._rescored(video, scorer, base, score_T, given_T)
             labels_T = given_T
         window = self.config.reduce.window
@@ -308,15 +302,13 @@ class Audit:
         scorer = self._scorer(scorer)
         trajectory = self.log_probabilities(video, scorer=scorer)
         span = _frame_range(frames, trajectory.shape[1], video)
-        annotation, class_weights_C = self._annotated(video, scorer)
-        labels_T = annotation.labels_T
+        labels_T = self.annotation(video, scorer=scorer).labels_T
         if labels is not None:
-            labels_T = self._ids(labels, video, trajectory.shape[1])
-        use_weights = self.config.reduce.weighted if weighted is None else weighted
+            labels_T = class_ids(labels, self.classes, video, trajectory.shape[1])
         return LabelledTrajectory(
             trajectory=trajectory,
             labels_T=labels_T[span.start : span.stop],
-            weights_C=class_weights_C if use_weights else np.ones(len(self.classes)),
+            weights_C=self._loss_weights(video, scorer, weighted),
             start=span.start,
             rows=chosen_rows(trajectory.epochs, checkpoints),
         )
@@ -350,7 +342,7 @@ class Audit:
 
     def label_ids(self, labels: Labels, video: str) -> IntArray:
         """Class ids (T,) of labels of all of a video's frames; DataError where they do not fit."""
-        return self._ids(labels, video, self.annotation(video).num_frames)
+        return class_ids(labels, self.classes, video, self.annotation(video).num_frames)
 
     def class_weights(self, video: str, *, scorer: str | None = None) -> FloatArray:
         """Weights (C,) of the loss when the scorer behind a video was trained."""
@@ -388,17 +380,22 @@ class Audit:
     def _read_trajectory(self, video: str, scorer: str) -> Trajectory:
         return self._store(scorer).trajectory(video)
 
+    def _loss_weights(self, video: str, scorer: str, weighted: bool | None = None) -> FloatArray:
+        """Weights (C,) that losses are read with; as the run has it unless `weighted` is given."""
+        use_weights = self.config.reduce.weighted if weighted is None else weighted
+        return self._annotated(video, scorer)[1] if use_weights else np.ones(len(self.classes))
+
     def _rescored(
         self, video: str, scorer: str, base: str, score_T: FloatArray, labels_T: IntArray
     ) -> FloatArray:
         """A stored score (T,) with the frames that have another label now computed anew."""
-        annotation, class_weights_C = self._annotated(video, scorer)
-        weights_C = class_weights_C if self.config.reduce.weighted else np.ones(len(self.classes))
+        annotated_T = self.annotation(video, scorer=scorer).labels_T
+        weights_C = self._loss_weights(video, scorer)
         trajectory = self._trajectory(video, scorer)
         chosen = chosen_rows(trajectory.epochs, self.config.reduce.checkpoints)
         num_checkpoints, _, num_classes = trajectory.shape
         rescored_T = score_T.copy()
-        for span in spans_where(labels_T != annotation.labels_T):
+        for span in spans_where(labels_T != annotated_T):
             for block in frame_blocks(len(span), num_checkpoints * num_classes):
                 part = slice(span.start + block.start, span.start + block.stop)
                 logp_ETC = trajectory.read(part.start, part.stop)[chosen]
@@ -436,28 +433,6 @@ class Audit:
         if self.videos_by_id[video].split is Split.TRAIN:
             raise DataError(f"video {video!r} is trained on, so that it has no scores")
         return video
-
-    def _ids(self, labels: Labels, video: str, num_frames: int) -> IntArray:
-        """Class ids (T,) of labels that a caller gave."""
-        given = np.asarray(labels)
-        if given.shape != (num_frames,):
-            raise DataError(
-                f"video {video!r} has {num_frames:,} frames, but labels of shape "
-                f"{given.shape} were given; give one a frame"
-            )
-        if not np.issubdtype(given.dtype, np.integer):
-            ids = {name: i for i, name in enumerate(self.classes)} | {"": UNLABELLED}
-            unknown = sorted({str(name) for name in given} - set(ids))
-            if unknown:
-                names = ", ".join(self.classes)
-                raise DataError(f"unknown class {unknown[0]!r}; the classes are {names}")
-            return np.array([ids[str(name)] for name in given], dtype=np.int64)
-        if given.min() < UNLABELLED or given.max() >= len(self.classes):
-            raise DataError(
-                f"labels of video {video!r} run from {given.min()} to {given.max()}, but ids run "
-                f"from 0 to {len(self.classes) - 1}, and -1 is no label"
-            )
-        return given
 
 
 def every_nth(values_ET: FloatArray, every: int) -> FloatArray:

@@ -4,39 +4,26 @@ import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
 import torch
 
 from csl_dist.checkpoints import CheckpointInfo, CheckpointStore, require_fit
-from csl_dist.config import (
-    ENSEMBLE,
-    RunConfig,
-    ScorerConfig,
-    TrainConfig,
-    config_as_dict,
-)
+from csl_dist.config import ENSEMBLE, RunConfig, ScorerConfig, TrainConfig
+from csl_dist.config_file import config_as_dict
 from csl_dist.corrupt import Corruption, corrupted, planted_kinds
 from csl_dist.datasets import Dataset, open_dataset, read_errors
 from csl_dist.encoder import FEATURE_WIDTH, encoder_fingerprint, output_width
-from csl_dist.errors import ConfigError, DataError, NotReadyError
+from csl_dist.errors import ConfigError, NotReadyError
 from csl_dist.extract import SourceVideo, source_videos
-from csl_dist.feature_files import inspect_all
-from csl_dist.features import (
-    FeatureEntry,
-    FeatureSource,
-    FeatureStore,
-    ReadyEntry,
-    ReadyFeatures,
-)
+from csl_dist.features import FeatureEntry, FeatureSource, FeatureStore
 from csl_dist.layout import FORMAT_VERSION, RunLayout
 from csl_dist.models import ModelSpec, build_scorer, sees_context
+from csl_dist.ready_features import ready_features, uses_ready_features
 from csl_dist.records import (
     Annotation,
     ErrorKind,
     IntArray,
-    Media,
     Moved,
     PlantedError,
     Span,
@@ -52,7 +39,6 @@ from csl_dist.scores import ScoreStore
 from csl_dist.selection import Strategy
 from csl_dist.storage import Storage, at_once
 from csl_dist.trajectories import TrajectoryStore
-from csl_dist.video import file_facts
 
 CNN = "cnn"
 """The scorer that an adapted encoder is, and the name its checkpoints go by."""
@@ -318,7 +304,7 @@ def open_run(config: RunConfig) -> Run:
                 "features.adapt: the dataset brings ready-made features, so that there are no "
                 "pixels to adapt an encoder to; remove it"
             )
-        features = ready_features(dataset, config)
+        features = ready_features(dataset, config.dataset)
     else:
         sources = source_videos(dataset.videos, config)
         features = FeatureStore(
@@ -346,51 +332,6 @@ def refuse_unbuildable(run: Run, scorer: str) -> None:
         raise ConfigError(f"scorers: {scorer!r} is a name that the run root needs itself")
     with torch.device("meta"):
         build_scorer(run.model_spec(scorer))
-
-
-def uses_ready_features(dataset: Dataset) -> bool:
-    """Whether the user brought features; a mixture of features and pixels is refused."""
-    media = {video.media is Media.FEATURES for video in dataset.videos}
-    if len(media) > 1:
-        example = next(v.id for v in dataset.videos if v.media is not Media.FEATURES)
-        raise DataError(
-            f"some videos have ready features and others, such as {example!r}, do not; set "
-            "dataset.source, or give features of all"
-        )
-    return media == {True}
-
-
-def ready_features(dataset: Dataset, config: RunConfig) -> ReadyFeatures:
-    """The user's feature files, their orientation told by their labels."""
-    files, problems = inspect_all(
-        {video.id: video.source for video in dataset.videos},
-        {v.id: dataset.track(v).num_frames(v.source_fps) for v in dataset.videos},
-        frames_last=dataset.features_frames_last,
-        trim=config.dataset.length_mismatch == "trim",
-    )
-    if problems:
-        raise next(iter(problems.values()))
-    entries = {}
-    for video in dataset.videos:
-        file = files[video.id]
-        facts = feature_file_facts(video.source)
-        parts = fingerprint("ready", facts, file.frames_last, video.source_fps, config.dataset.fps)
-        entries[video.id] = ReadyEntry(file=file, fps=video.source_fps, fingerprint=parts)
-    widths = {entry.file.width: video for video, entry in entries.items()}
-    if len(widths) > 1:
-        names = ", ".join(f"{video!r} has {width}" for width, video in widths.items())
-        raise DataError(f"features must have one width, but {names}")
-    return ReadyFeatures(entries, config.dataset.fps)
-
-
-def feature_file_facts(source: str) -> dict[str, object]:
-    """What tells a changed feature file; of a Zarr array, which is a folder, all its files."""
-    path, _, name = source.partition("#")
-    if not path.endswith(".zarr"):
-        return file_facts(path) | {"name": name}
-    files = sorted(file for file in (Path(path) / name).rglob("*") if file.is_file())
-    stats = [(str(file.relative_to(path)), file.stat()) for file in files]
-    return {"files": [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]}
 
 
 def class_weights_of(

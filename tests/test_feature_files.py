@@ -10,10 +10,16 @@ import pytest
 
 from csl_dist.arrays import create_array
 from csl_dist.errors import DataError
-from csl_dist.feature_files import inspect, inspect_all, open_features, slackened
-from csl_dist.features import FeatureReader, ReadyEntry, ReadyFeatures
+from csl_dist.feature_files import (
+    feature_file_facts,
+    inspect,
+    inspect_all,
+    open_features,
+    slackened,
+)
+from csl_dist.features import FeatureReader
+from csl_dist.ready_features import ReadyEntry, ReadyFeatures
 from csl_dist.records import Span, Window
-from csl_dist.run import feature_file_facts
 from csl_dist.storage import Storage
 
 VALUES = np.random.default_rng(0).normal(size=(30, 8)).astype(np.float32)

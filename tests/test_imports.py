@@ -11,6 +11,7 @@ LAYERS = (
     ("errors", "records"),
     (
         "config",
+        "config_file",
         "selection",
         "score_names",
         "published",
@@ -24,6 +25,7 @@ LAYERS = (
     ("timeline", "video", "frames", "feature_files", "corrupt", "datasets", "encoder", "models"),
     (
         "features",
+        "ready_features",
         "node_features",
         "catalog",
         "checkpoints",

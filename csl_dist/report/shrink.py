@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from csl_dist.query import Audit, Labels
+from csl_dist.labelled import Labels
+from csl_dist.query import Audit
 from csl_dist.records import FloatArray, IntArray, Span
 
 MAX_COLUMNS = 1000

@@ -59,7 +59,7 @@ const openAudit = async (id) => {
   // Before the flags: what is decided between the two is then seen twice rather than never.
   const progress = await api.progress();
   Object.assign(state, { api, facts, last: progress.last });
-  Object.assign(state, { flag: null, video: null, videoFlags: [], moved: null, undo: [], baseline: null });
+  Object.assign(state, { flag: null, video: null, videoFlags: [], moved: null, undo: [] });
   $("audit").value = id;
   showClasses(facts.classes);
   showProgress(progress);

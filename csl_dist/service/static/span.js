@@ -87,28 +87,29 @@ const shownRange = () => {
   return [Math.max(0, flag.start - context), Math.min(video.num_frames, flag.stop + context)];
 };
 
+let baseline = null; // what was drawn last, before any decision
+
 /** Scores and losses under the labels as they are now, and the score before any decision. */
 const fetchCurves = async ([start, stop], made, signal) => {
   const { flag, facts, api } = state;
   const body = { video: flag.video, start, stop, columns: timeline.columns };
   const scores = (more) => api.scores({ ...body, ...more }, signal);
-  const key = JSON.stringify(body);
-  if (state.baseline?.key !== key) {
-    state.baseline = { key, score: (await scores({ names: ["deciding"] })).scores.deciding };
-  }
+  const key = JSON.stringify([facts.id, body]);
+  const own = baseline?.key === key ? baseline : { key, score: (await scores({ names: ["deciding"] })).scores.deciding };
+  baseline = own;
   const [deciding, losses, ...csl] = await Promise.all([
     scores({ names: ["deciding"], edits: made, of: [flag.start, flag.stop] }),
     api.losses({ ...body, edits: made, columns: Math.min(MOST_LOSS_COLUMNS, body.columns) }, signal),
     ...facts.scorers.map((scorer) => scores({ names: ["csl"], scorer, edits: made })),
   ]);
-  if (!made.length || state.baseline.highest === undefined) state.baseline.highest = highestLoss(losses);
+  if (!made.length || own.highest === undefined) own.highest = highestLoss(losses);
   return {
     change: deciding.change,
     score: deciding.scores.deciding,
-    before: made.length ? state.baseline.score : null,
+    before: made.length ? own.score : null,
     csl: facts.scorers.map((name, i) => ({ name, values: csl[i].scores.csl })),
     losses,
-    highestLoss: state.baseline.highest,
+    highestLoss: own.highest,
   };
 };
 

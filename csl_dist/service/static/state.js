@@ -14,8 +14,7 @@ export const state = {
   moved: null, // a boundary in the making: start, stop, label
   undo: [], // flags that were decided here, with the decision before
   zoomed: true,
-  baseline: null, // curves before any decision
-  drawn: 0,
+  drawn: 0, // how often curves were
 };
 
 /** One after the other: what comes while a span is loaded or saved waits for that. */
