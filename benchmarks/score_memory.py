@@ -17,7 +17,7 @@ from rich.console import Console
 
 from csl_dist.bench.made import write_checkpoints, write_features
 from csl_dist.bench.memory import WorkerMemory
-from csl_dist.config_file import parse_config
+from csl_dist.config import parse_config
 from csl_dist.remote.scoring import score
 from csl_dist.remote.session import connect, disconnect
 from csl_dist.remote.stage import Stage

@@ -9,8 +9,7 @@ import numpy as np
 import torch
 
 from csl_dist.checkpoints import CheckpointInfo, CheckpointStore, require_fit
-from csl_dist.config import ENSEMBLE, RunConfig, ScorerConfig, TrainConfig
-from csl_dist.config_file import config_as_dict
+from csl_dist.config import ENSEMBLE, RunConfig, ScorerConfig, TrainConfig, config_as_dict
 from csl_dist.corrupt import Corruption, corrupted, planted_kinds
 from csl_dist.datasets import Dataset, open_dataset, read_errors
 from csl_dist.encoder import FEATURE_WIDTH, encoder_fingerprint, output_width

@@ -10,8 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from csl_dist.config import RunConfig
-from csl_dist.config_file import parse_config
+from csl_dist.config import RunConfig, parse_config
 from csl_dist.errors import NotReadyError, StorageError
 from csl_dist.layout import FORMAT_VERSION, RunLayout
 from csl_dist.records import Media, Split, Video

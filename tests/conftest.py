@@ -10,8 +10,7 @@ import made_run
 import pytest
 import yaml
 
-from csl_dist.config import RunConfig
-from csl_dist.config_file import load_config
+from csl_dist.config import RunConfig, load_config
 from csl_dist.corrupt import Amount
 from csl_dist.datasets.demo import DemoSpec, write_demo
 from csl_dist.records import Split

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from csl_dist.check import all_problems, look_at_videos
-from csl_dist.config import RunConfig
-from csl_dist.config_file import load_config
+from csl_dist.config import RunConfig, load_config
 from csl_dist.corrupt import chosen_kinds
 from csl_dist.datasets import open_dataset
 from csl_dist.datasets.cholec80 import PHASES

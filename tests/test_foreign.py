@@ -7,7 +7,7 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from csl_dist.config_file import parse_config
+from csl_dist.config import parse_config
 from csl_dist.errors import CheckpointError, ConfigError
 from csl_dist.foreign import epoch_files, fitted_scorer, read_state
 from csl_dist.models import ModelSpec

@@ -11,7 +11,6 @@ LAYERS = (
     ("errors", "records"),
     (
         "config",
-        "config_file",
         "selection",
         "score_names",
         "published",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from test_layouts import write_activitynet, write_cholec80, write_egoper, write_mstcn
 
-from csl_dist.config_file import load_config
+from csl_dist.config import load_config
 from csl_dist.datasets import open_dataset
 from csl_dist.errors import DataError
 from csl_dist.init import config_text, draft_config, recognise

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from csl_dist.config import DatasetConfig, SplitLists
-from csl_dist.config_file import load_config
+from csl_dist.config import DatasetConfig, SplitLists, load_config
 from csl_dist.datasets import open_dataset, read_dataset
 from csl_dist.datasets.cholec80 import PHASES, read_phases
 from csl_dist.datasets.mstcn import read_bundle, read_mapping

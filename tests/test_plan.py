@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from csl_dist.cli import main
-from csl_dist.config import RunConfig
-from csl_dist.config_file import load_config
+from csl_dist.config import RunConfig, load_config
 from csl_dist.models import ModelSpec, build_scorer
 from csl_dist.plan import (
     GPUS,

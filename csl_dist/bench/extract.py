@@ -14,8 +14,7 @@ import torch
 from rich.console import Console
 
 from csl_dist.bench.memory import WorkerMemory
-from csl_dist.config import FeaturesConfig, RunConfig
-from csl_dist.config_file import parse_config
+from csl_dist.config import FeaturesConfig, RunConfig, parse_config
 from csl_dist.encoder import Encoder, build_resnet, torchvision
 from csl_dist.remote.extraction import extract
 from csl_dist.remote.session import connect

@@ -13,8 +13,7 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from csl_dist.config import DatasetConfig, RunConfig
-from csl_dist.config_file import config_as_dict
+from csl_dist.config import DatasetConfig, RunConfig, config_as_dict
 from csl_dist.layout import FORMAT_VERSION, RunLayout
 from csl_dist.ledger import Unit
 from csl_dist.query import Audit, open_audit

@@ -23,7 +23,7 @@ from torch.nn.functional import cross_entropy
 
 from csl_dist.arrays import open_array
 from csl_dist.bench.made import write_checkpoints, write_features
-from csl_dist.config_file import parse_config
+from csl_dist.config import parse_config
 from csl_dist.models import Place, Scorer, build_scorer
 from csl_dist.plan import forward_flops
 from csl_dist.records import Split

@@ -11,8 +11,7 @@ from torch.nn.functional import cross_entropy
 
 from csl_dist.batches import padded_batch
 from csl_dist.bench.made import NUM_CLASSES, write_features
-from csl_dist.config import RunConfig
-from csl_dist.config_file import parse_config
+from csl_dist.config import RunConfig, parse_config
 from csl_dist.features import FeatureReader
 from csl_dist.models import build_scorer
 from csl_dist.remote.session import connect

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from csl_dist.cli.app import ConfigPath, Overrides, Root, app, complain, console, say
-from csl_dist.config_file import load_config
+from csl_dist.config import load_config
 from csl_dist.errors import CheckpointError, ConfigError
 
 checkpoints = typer.Typer(no_args_is_help=True, help="Look at checkpoints, check them, bring own.")

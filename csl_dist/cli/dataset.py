@@ -7,7 +7,7 @@ import typer
 import yaml
 
 from csl_dist.cli.app import ConfigPath, Overrides, app, complain, console, say
-from csl_dist.config_file import load_config, parse_config
+from csl_dist.config import load_config, parse_config
 from csl_dist.errors import ConfigError, DataError
 from csl_dist.records import Split
 

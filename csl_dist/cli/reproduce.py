@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from csl_dist.cli.app import ConfigPath, Overrides, Verbose, app, console, say
-from csl_dist.config import RunConfig
-from csl_dist.config_file import load_config
+from csl_dist.config import RunConfig, load_config
 
 if TYPE_CHECKING:
     from csl_dist.paper_tables import SeedResults

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from csl_dist.cli.app import ConfigPath, Overrides, Verbose, app, console, say
-from csl_dist.config import RunConfig
-from csl_dist.config_file import load_config
+from csl_dist.config import RunConfig, load_config
 from csl_dist.errors import DataError
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from ray.exceptions import AuthenticationError
 from ray.job_submission import JobDetails, JobStatus, JobSubmissionClient
 
 import csl_dist
-from csl_dist.config import RunConfig
-from csl_dist.config_file import config_as_dict
+from csl_dist.config import RunConfig, config_as_dict
 from csl_dist.errors import JobError
 from csl_dist.records import fingerprint
 from csl_dist.storage import Storage

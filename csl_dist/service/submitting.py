@@ -4,7 +4,7 @@ import contextlib
 import threading
 import time
 
-from csl_dist.config_file import parse_config
+from csl_dist.config import parse_config
 from csl_dist.errors import JobError
 from csl_dist.service.forms import SubmitForm
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from csl_dist.config import RunConfig
-from csl_dist.config_file import load_config
+from csl_dist.config import RunConfig, load_config
 from csl_dist.models import build_scorer
 from csl_dist.remote.training import training_of
 from csl_dist.run import Run, open_run

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from processes import descendants, kill_below
 
-from csl_dist.config_file import load_config
+from csl_dist.config import load_config
 from csl_dist.features import FeatureStore
 from csl_dist.run import open_run
 

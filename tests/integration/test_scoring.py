@@ -14,8 +14,7 @@ import torch
 from rich.console import Console
 
 from csl_dist.bench.made import NUM_CLASSES, write_checkpoints, write_features
-from csl_dist.config import CheckpointsConfig, RunConfig
-from csl_dist.config_file import parse_config
+from csl_dist.config import CheckpointsConfig, RunConfig, parse_config
 from csl_dist.errors import CheckpointError, NotReadyError
 from csl_dist.models import Place, build_scorer
 from csl_dist.pulse import Pulse, read_pulse

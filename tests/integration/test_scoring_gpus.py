@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from csl_dist.bench.made import write_checkpoints, write_features
-from csl_dist.config_file import load_config
+from csl_dist.config import load_config
 from csl_dist.run import open_run
 
 SCRIPT = """
 import sys
 import ray
 from rich.console import Console
-from csl_dist.config_file import load_config
+from csl_dist.config import load_config
 from csl_dist.remote.pool import ActorPool
 from csl_dist.remote.scoring import score
 from csl_dist.remote.stage import Stage

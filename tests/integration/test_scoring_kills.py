@@ -15,7 +15,7 @@ from processes import descendants
 from ray_cluster import RunningCluster, ray_cluster
 
 from csl_dist.bench.made import write_checkpoints, write_features
-from csl_dist.config_file import load_config
+from csl_dist.config import load_config
 from csl_dist.run import open_run
 
 pytestmark = pytest.mark.slow
