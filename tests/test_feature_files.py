@@ -19,7 +19,7 @@ from csl_dist.feature_files import (
 )
 from csl_dist.features import FeatureReader
 from csl_dist.ready_features import ReadyEntry, ReadyFeatures
-from csl_dist.records import Span, Window
+from csl_dist.records import Moved, Span, Window
 from csl_dist.storage import Storage
 
 VALUES = np.random.default_rng(0).normal(size=(30, 8)).astype(np.float32)
@@ -102,19 +102,20 @@ def test_ready_features_can_be_sampled(tmp_path: Path) -> None:
 
 
 def test_reader_moves_frames_where_an_order_is_planted(tmp_path: Path) -> None:
-    order = np.arange(30)[::-1].copy()
-    reader = FeatureReader(ready(tmp_path, None), {"v": order}, max_bytes=10**6)
-    whole = Window("v", Span(0, 30), 30)
+    moved = {"copy": Moved(footage="v", order_T=np.arange(30)[::-1].copy())}
+    reader = FeatureReader(ready(tmp_path, None), moved, max_bytes=10**6)
+    assert np.array_equal(reader.read(Window("v", Span(0, 30), 30)), VALUES)
+    whole = Window("copy", Span(0, 30), 30)
     assert np.array_equal(reader.read(whole), VALUES[::-1])
     assert np.shares_memory(reader.read(whole), reader.read(whole)), "read once, then kept"
-    assert np.array_equal(reader.read(Window("v", Span(4, 9), 30)), VALUES[::-1][4:9])
+    assert np.array_equal(reader.read(Window("copy", Span(4, 9), 30)), VALUES[::-1][4:9])
 
 
 def test_reader_reads_windows_of_a_video_that_is_too_large_to_keep(tmp_path: Path) -> None:
-    order = np.arange(30)[::-1].copy()
+    moved = {"v": Moved(footage="v", order_T=np.arange(30)[::-1].copy())}
     source = ready(tmp_path, None)
     one_window = 5 * 8 * 4
-    reader = FeatureReader(source, {"v": order}, max_bytes=one_window)
+    reader = FeatureReader(source, moved, max_bytes=one_window)
     first, second = Window("v", Span(0, 5), 30), Window("v", Span(5, 10), 30)
     kept = reader.read(first)
     assert np.array_equal(kept, VALUES[::-1][:5])
