@@ -12,6 +12,8 @@ from pathlib import Path
 import yaml
 from real_data import config_of, fps, gestures
 
+from csl_dist.video import VideoFile
+
 NAME = "knot_tying"
 
 
@@ -24,13 +26,14 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     rows = ["id,source,labels,split,fps,group"]
     for video in gestures(NAME, data):
-        (folder / f"{video.id}.txt").write_text("\n".join(video.names_T) + "\n")
         source = data / "jigsaws" / NAME / "video" / f"{video.id}.avi"
+        # Kinematics end some frames before the video, or in one trial 15 s after it.
+        num_frames = len(VideoFile(str(source)).times())
+        names_T = [*video.names_T, *["-"] * num_frames][:num_frames]
+        (folder / f"{video.id}.txt").write_text("\n".join(names_T) + "\n")
         rows.append(f"{video.id},{source},{video.id}.txt,audit,{fps(NAME):g},{video.group}")
     (folder / "manifest.csv").write_text("\n".join([*rows, ""]))
     config = config_of(NAME, folder)
-    # A video is up to 20 frames longer than the labels that go with the kinematics.
-    config["dataset"]["length_mismatch"] = "trim"
     [weights] = (data / "weights").glob("resnet18*.pth")
     # The file's BatchNorm statistics are those of inputs that are not normalised.
     config["features"] = {"weights": str(weights), "normalize": False}

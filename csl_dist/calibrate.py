@@ -155,8 +155,9 @@ class Calibration:
         if self.swaps is None:
             return sentence
         return (
-            f"{sentence}; of {self.swaps.planted} pairs of swapped steps {self.swaps.flagged:.0%} "
-            f"are flagged, {self.swaps.flagged_before:.0%} before they were swapped"
+            f"{sentence}; of {self.swaps.planted} pairs of steps swapped there, "
+            f"{self.swaps.flagged:.0%} are flagged ({self.swaps.flagged_before:.0%} of these places "
+            "without the swap)"
         )
 
 

@@ -63,7 +63,7 @@ def test_swaps_count_as_found_where_their_scores_are_high(
     found = write_calibration(run)
     assert found.swaps is not None
     assert (found.swaps.planted, found.swaps.flagged) == (1, share)
-    assert f"of 1 pairs of swapped steps {share:.0%} are flagged" in found.sentence()
+    assert f"of 1 pairs of steps swapped there, {share:.0%} are flagged (0% of" in found.sentence()
 
 
 def test_calibration_is_made_again_when_copies_score_otherwise(run: Run) -> None:
