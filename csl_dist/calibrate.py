@@ -154,10 +154,10 @@ class Calibration:
         )
         if self.swaps is None:
             return sentence
+        swaps = self.swaps
         return (
-            f"{sentence}; of {self.swaps.planted} pairs of steps swapped there, "
-            f"{self.swaps.flagged:.0%} are flagged ({self.swaps.flagged_before:.0%} of these places "
-            "without the swap)"
+            f"{sentence}; of {swaps.planted} pairs of steps swapped there, {swaps.flagged:.0%} are "
+            f"flagged ({swaps.flagged_before:.0%} of these places without the swap)"
         )
 
 
