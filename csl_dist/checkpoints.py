@@ -141,7 +141,8 @@ class CheckpointStore:
         if not self._storage.exists(key):
             raise NotReadyError(
                 f"{self._storage.url}/{key} is gone: checkpoints.keep deletes weights that are "
-                f"scored; to score more with them, delete {self._storage.url} and run `csl train`"
+                f"scored; to score more with them, delete {self._storage.url} and run `csl train` "
+                "(only for copies whose labels changed? Then set audit.swapped_copies: 0)"
             )
         data = self._storage.read(key)
         if hashlib.sha256(data).hexdigest() != info.content_hash:

@@ -65,7 +65,16 @@ def _plan_scorer(
         scored = set(fold.scored)
         held_out = [a for a in annotations if a.footage in scored]
         features = {a.video: seen_features(source, a) for a in held_out}
-        groups = plan_groups(held_out, features, fold=fold.index, group_frames=config.group_frames)
+        # Apart, because a corrected label can move a copy's frames, but never a video's.
+        copies = [a for a in held_out if a.copy_of is not None]
+        videos = [a for a in held_out if a.copy_of is None]
+        groups = [
+            group
+            for part in (videos, copies)
+            for group in plan_groups(
+                part, features, fold=fold.index, group_frames=config.group_frames
+            )
+        ]
         num_expected += len(groups) * num_checkpoints
         for group in groups:
             units[group] = tuple(

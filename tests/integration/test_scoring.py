@@ -26,7 +26,7 @@ from csl_dist.remote.score_actor import ScoreActor
 from csl_dist.remote.scoring import publish, score, scoring_rows
 from csl_dist.remote.stage import Stage
 from csl_dist.run import Run, moved_of, open_run
-from csl_dist.worklist import plan_scorers, scored_annotations
+from csl_dist.worklist import plan_scorers, scored_annotations, unpublished_groups
 
 pytestmark = [pytest.mark.usefixtures("ray_session"), pytest.mark.timeout(200)]
 
@@ -133,6 +133,22 @@ def test_trajectories_are_those_of_a_naive_loop(trained: Path, tmp_path: Path) -
         naive = naive_log_probabilities(stage.run, annotation)
         assert np.abs(trajectory.read() - naive).max() < 1e-4
     assert read_pulse(stage.run.layout) is None
+
+
+def test_corrected_label_has_copies_scored_again_and_no_video(
+    trained: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(trained / "data", tmp_path / "data")
+    shutil.copytree(trained / "run", tmp_path / "run")
+    stage = stage_of(config_of(tmp_path, tmp_path / "run"))
+    score(stage)
+    labels = tmp_path / "data/v0.txt"
+    labels.write_text("\n".join(reversed(labels.read_text().splitlines())) + "\n")
+    run = open_run(stage.run.config)
+    [plan] = plan_scorers(run, scored_annotations(run))
+    again = {video for group in unpublished_groups(run, plan) for video in group.videos}
+    assert "v0~swapped" in again
+    assert all(video.endswith("~swapped") for video in again)
 
 
 @pytest.mark.parametrize("num_workers", [1, 2, 4])
