@@ -208,6 +208,16 @@ def test_wrong_rates_are_one_sentence(
     assert words in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--videos", "1000000000"), ("--minutes", "nan"), ("--price", "-3"), ("--price", "inf")],
+)
+def test_absurd_number_is_refused_before_anything_is_reckoned(
+    monkeypatch: pytest.MonkeyPatch, option: str, value: str
+) -> None:
+    assert plan(monkeypatch, CHOLEC80, option, value) == 2
+
+
 def test_rates_of_a_core_need_a_price(
     small_config_file: Path,
     tmp_path: Path,

@@ -37,12 +37,23 @@ def plan(
         Path | None, typer.Option(help="Plan with what --measure wrote, perhaps elsewhere.")
     ] = None,
     cpus_per_gpu: Annotated[int, typer.Option(min=1, help="CPU cores that decode.")] = 8,
-    price: Annotated[float | None, typer.Option(help="Dollars for an hour of one GPU.")] = None,
-    videos: Annotated[
-        int | None, typer.Option(min=2, help="Suppose so many videos; the dataset is not read.")
+    price: Annotated[
+        float | None,
+        typer.Option(min=0, max=1_000_000, help="Dollars for an hour of one GPU."),
     ] = None,
-    minutes: Annotated[float, typer.Option(help="With --videos: length of each.")] = 38.0,
-    classes: Annotated[int, typer.Option(min=2, help="With --videos: number of classes.")] = 7,
+    videos: Annotated[
+        int | None,
+        typer.Option(
+            min=2, max=10_000_000, help="Suppose so many videos; the dataset is not read."
+        ),
+    ] = None,
+    minutes: Annotated[
+        float,
+        typer.Option(min=0.01, max=10_000, help="With --videos: length of each."),
+    ] = 38.0,
+    classes: Annotated[
+        int, typer.Option(min=2, max=100_000, help="With --videos: number of classes.")
+    ] = 7,
     overrides: Overrides = [],  # noqa: B006
 ) -> None:
     """Estimate units, arithmetic, storage, hours and cost of a run."""
