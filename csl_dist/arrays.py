@@ -137,12 +137,22 @@ def create_array(
     return Array(array, storage, key)
 
 
-def open_array(storage: Storage, key: str, *, writable: bool = False) -> Array:
-    """An array that exists; StorageError where it does not."""
+def open_array(
+    storage: Storage, key: str, *, writable: bool = False, any_format: bool = False
+) -> Array:
+    """An array that exists; StorageError where it does not.
+
+    Ours are in Zarr's format 3; looking for others, too, takes three requests instead of one.
+    """
 
     def opened() -> zarr.Array[Any]:
         store = ObjectStore(storage.store(create=False), read_only=not writable)
-        return zarr.open_array(store=store, path=key, mode="r+" if writable else "r")
+        return zarr.open_array(
+            store=store,
+            path=key,
+            mode="r+" if writable else "r",
+            zarr_format=None if any_format else 3,
+        )
 
     try:
         return Array(storage.attempt("read", key, opened), storage, key)

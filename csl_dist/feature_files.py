@@ -152,7 +152,7 @@ def open_features(path: str) -> Iterator[Any]:
         elif suffix == ".txt":
             yield np.loadtxt(file, dtype=np.float32, ndmin=2)
         elif suffix == ".zarr":
-            yield open_array(Storage(file), name)
+            yield open_array(Storage(file), name, any_format=True)
         else:
             with h5py.File(file) as content:
                 yield content[name or _only_array(content, file)]

@@ -7,6 +7,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+import zarr
 
 from csl_dist.arrays import create_array
 from csl_dist.errors import DataError
@@ -50,6 +51,15 @@ def test_features_come_out_frames_first_whatever_the_file(
     file = inspect(write(tmp_path, kind, VALUES.T if turned else VALUES), (30, 30))
     assert (file.num_frames, file.width, file.frames_last) == (30, 8, turned)
     assert np.allclose(file.read(), VALUES, atol=1e-6)
+
+
+def test_zarr_arrays_of_the_older_format_are_read(tmp_path: Path) -> None:
+    array = zarr.create_array(
+        tmp_path / "features.zarr", shape=VALUES.shape, dtype="float32", zarr_format=2
+    )
+    array[:] = VALUES
+    file = inspect(str(tmp_path / "features.zarr"), (30, 30))
+    assert np.allclose(file.read(), VALUES)
 
 
 def test_file_that_fits_neither_way_round_is_refused(tmp_path: Path) -> None:
