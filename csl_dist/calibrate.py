@@ -146,10 +146,14 @@ class Calibration:
 
     def sentence(self) -> str:
         source = "validation videos" if self.planted_in is Split.VAL else "audited videos"
-        right = "no flag" if self.precision is None else f"{self.precision:.0%} of flags"
+        right = (
+            "there are no flags there"
+            if self.precision is None
+            else f"{self.precision:.0%} of flags there are right"
+        )
         sentence = (
             f"{self.recall:.0%} of {self.planted_spans} mislabelled spans planted in {self.videos} "
-            f"{source} are flagged, {right} there are right, and right labels give "
+            f"{source} are flagged, {right}, and right labels give "
             f"{self.false_flags_per_hour:.1f} flags an hour"
         )
         if self.swaps is None:

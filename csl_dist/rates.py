@@ -2,17 +2,20 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from csl_dist.errors import ConfigError
+
+Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageRate:
     """What a stage reaches on one device."""
 
-    flops_per_second: float
+    flops_per_second: Rate
     num_frames: int
     """Frames of the passes that were timed."""
 
@@ -25,7 +28,7 @@ class Rates:
     on_gpu: bool
     stages: dict[str, StageRate]
     """By the names that a plan has for them."""
-    decoded_per_cpu: float | None
+    decoded_per_cpu: Rate | None
     """Frames that a core decodes and fits in a second; None where there is nothing to decode."""
 
     def flops_per_second(self, stage: str) -> float:

@@ -45,8 +45,9 @@ def swapped_copies(
     run: Run, annotations: Mapping[Split, Sequence[Annotation]]
 ) -> list[PlantedVideo]:
     """Copies of some held-out videos, each with two neighbouring steps swapped."""
+    taken = {video.id for video in run.dataset.videos}
     return planted_videos(
-        annotations[planted_in(annotations)],
+        [a for a in annotations[planted_in(annotations)] if copy_id(a.video) not in taken],
         ErrorKind.DISORDER,
         run.config.corrupt,
         num_classes=len(run.dataset.classes),

@@ -62,6 +62,7 @@ def test_calibration_without_flags_has_no_precision_and_survives_json() -> None:
     judge = KindJudge(slope=2.0, offset=-1.0)
     found = calibration(videos, {"v0": [], "v1": []}, planted_in=Split.AUDIT, judge=judge)
     assert (found.recall, found.precision, found.flags) == (0.0, None, 0)
+    assert "are flagged, there are no flags there, and right labels" in found.sentence()
     assert Calibration.from_json(found.as_json()) == found
     assert Calibration.from_json({**found.as_json(), "judge": None}).judge is None
 

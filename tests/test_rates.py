@@ -31,6 +31,10 @@ def test_stage_that_was_not_measured_is_named() -> None:
         (None, "No such file"),
         ("no", "holds no rates .*JSON"),
         ('{"device": "a GPU"}', "holds no rates .on_gpu: Field required"),
+        (
+            '{"device": "d", "on_gpu": true, "stages": {}, "decoded_per_cpu": 0}',
+            "decoded_per_cpu.*: Input should be greater than 0",
+        ),
     ],
 )
 def test_file_without_rates_is_refused(tmp_path: Path, content: str | None, words: str) -> None:

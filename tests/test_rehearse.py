@@ -49,6 +49,15 @@ def test_copies_are_of_validation_videos_and_show_swapped_frames(run: Run) -> No
     assert (moved[0], moved[-1] + 1) == (span.start, span.stop)
 
 
+def test_video_whose_copy_would_have_the_id_of_another_is_not_copied(run: Run) -> None:
+    first = run.dataset.videos[0]
+    videos = (*run.dataset.videos, replace(first, id="v2~swapped"))
+    dataset = replace(run.dataset, videos=videos)
+    run = MadeRun(run.config, run.layout, dataset, run.features, run.sources, run.planted)
+    held_out = {Split.AUDIT: run.split_annotations(Split.AUDIT), Split.VAL: []}
+    assert [copy.wrong.video for copy in swapped_copies(run, held_out)] == ["v3~swapped"]
+
+
 def test_without_validation_videos_copies_are_of_audited_ones(run: Run) -> None:
     held_out = {Split.AUDIT: run.split_annotations(Split.AUDIT), Split.VAL: []}
     copies = swapped_copies(run, held_out)

@@ -119,6 +119,8 @@ def _rates(
         return read_rates(rates)
     if measure is None:
         return None
+    if not measure.absolute().parent.is_dir():
+        raise ConfigError(f"--measure: there is no folder {measure.absolute().parent} to write to")
     from csl_dist.bench.rate import measured_rates
     from csl_dist.datasets import open_dataset
     from csl_dist.extract import pixel_source

@@ -46,8 +46,10 @@ def connect(*, verbose: bool = False) -> Resources:
             os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
         local = "RAY_ADDRESS" not in os.environ and "RAY_JOB_ID" not in os.environ
         level = logging.INFO if verbose else logging.ERROR
-        for name in ("ray", "ray.data", "ray.train"):
+        for name in ("ray", "ray.train"):
             logging.getLogger(name).setLevel(level)
+        # It logs the traceback of every error that it also raises.
+        logging.getLogger("ray.data").setLevel(level if verbose else logging.CRITICAL)
         with nullcontext() if verbose else _silent_stderr():
             ray.init(
                 address="local" if local else None,

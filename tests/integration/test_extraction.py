@@ -93,6 +93,7 @@ def test_broken_frames_are_refused_or_repeated_and_told(
     assert refused.returncode == 2
     assert "000005.png, at 0.50 s, can't be read" in refused.stderr
     assert "features.on_bad_frame: repeat_last" in refused.stderr
+    assert "Traceback" not in refused.stderr
     repeated = subprocess.run(
         [*COMMAND, "extract", path, "--set", "features.on_bad_frame=repeat_last"],
         capture_output=True,
