@@ -21,7 +21,7 @@ from csl_dist.records import ErrorKind, Split, Video
 from csl_dist.run import Run, open_run
 from csl_dist.run_file import read_run_config
 from csl_dist.score_names import SCORE_NAMES
-from csl_dist.scored import read_scored
+from csl_dist.scored import read_all_scored
 
 KINDS = (ErrorKind.MISLABEL, ErrorKind.DISORDER)
 METRICS = {"auc_micro": "AUC", "average_precision": "AP"}
@@ -40,7 +40,7 @@ def run_metrics(run: Run, which: str) -> Iterator[tuple[str, str, str, str, floa
     chosen = half(run.dataset.in_split(Split.AUDIT), which)
     errors = [error for error in run.known_errors() if error.video in chosen]
     for score in SCORE_NAMES:
-        scored = read_scored(run, Split.AUDIT, score)
+        scored = read_all_scored(run, score)[Split.AUDIT]
         labels = {a.video: a.labels_T for a in scored.annotations if a.video in chosen}
         num_frames = {video: len(labels_T) for video, labels_T in labels.items()}
         for scorer in (*run.config.scorers, ENSEMBLE):

@@ -238,7 +238,9 @@ def _score(
     busy = min(machines.num_gpus, epochs * folds)
     return StagePlan(
         stage=stage,
-        num_units=epochs * num_groups(lengths, config.score.group_frames),
+        # Copies are grouped apart.
+        num_units=epochs
+        * sum(num_groups(p, config.score.group_frames) for p in (footage.scored, footage.copies)),
         flops=flops,
         num_bytes=sum(lengths) * (trajectory + SCORES_PER_FRAME * 4),
         hours=flops / machines.flops_per_second(stage) / busy / 3600,

@@ -128,7 +128,7 @@ def _mislabelled_scores(
     Of the temporal and the framewise scorer, which all flags come from.
     """
     base, smoothing = base_and_smoothing(run.config.flag.score)
-    fold_of = {video: fold.index for fold in run.dataset.folds for video in fold.scored}
+    fold_of = run.dataset.folds_by_video()
     scores: ScorerScores = {}
     appearance: dict[str, FloatArray] = {}
     for scorer in dict.fromkeys([run.temporal_scorer(), run.framewise_scorer()]):

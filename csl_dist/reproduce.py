@@ -78,7 +78,7 @@ def _elsewhere(config: RunConfig, name: str) -> RunConfig:
 def sampling_aucs(run: Run, scorer: str) -> dict[str, dict[str, float]]:
     """AUC of smoothed CSL by kind of error and checkpoint strategy, from one pass."""
     annotations = run.split_annotations(Split.AUDIT)
-    fold_of = {video: fold.index for fold in run.dataset.folds for video in fold.scored}
+    fold_of = run.dataset.folds_by_video()
     weights = {f.index: class_weights_of(run, scorer, f.index) for f in run.dataset.folds}
     scores: dict[str, dict[str, FloatArray]] = {strategy: {} for strategy in STRATEGIES}
     for annotation in annotations:

@@ -29,13 +29,11 @@ class Scored:
         return np.concatenate([np.empty(0), *arrays])
 
 
-def read_scored(run: Run, split: Split, name: str | None = None) -> Scored:
-    """One score, by default the one that flags are made of, of every scorer and the ensemble."""
-    return read_all_scored(run, name)[split]
-
-
 def read_all_scored(run: Run, name: str | None = None) -> dict[Split, Scored]:
-    """One score of the videos to audit and of the validation videos, on one scale."""
+    """One score of the videos to audit and of the validation videos, on one scale.
+
+    By default the one that flags are made of; of every scorer and the ensemble.
+    """
     base, smoothing = base_and_smoothing(name or run.config.flag.score)
     annotations = {split: run.split_annotations(split) for split in (Split.AUDIT, Split.VAL)}
     everyone = [a for part in annotations.values() for a in part]

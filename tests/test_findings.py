@@ -29,7 +29,7 @@ from csl_dist.records import Split
 from csl_dist.rehearse import write_calibration
 from csl_dist.run import Run, open_run, seen_features
 from csl_dist.score_names import BASES, SCORE_NAMES
-from csl_dist.scored import read_scored
+from csl_dist.scored import read_all_scored
 from csl_dist.trajectories import Group
 
 NUM_FRAMES = 40
@@ -174,7 +174,7 @@ def test_calibration_without_validation_videos_plants_in_those_to_audit(config: 
 def test_ensemble_decides_where_it_is_asked_to(config: RunConfig) -> None:
     run = open_run(replace(config, flag=replace(config.flag, scorer="ensemble")))
     assert write_flags(run) == 2
-    scored = read_scored(run, Split.AUDIT)
+    scored = read_all_scored(run)[Split.AUDIT]
     assert set(scored.scores) == {"transformer", "framewise", "ensemble"}
 
 

@@ -134,6 +134,7 @@ def test_copies_are_scored_but_not_extracted(small_config: RunConfig, footage: F
     assert (again[0], again[1]) == (extract, train)
     assert again[2].flops == pytest.approx(2 * audit.flops)
     assert again[2].num_bytes == pytest.approx(2 * audit.num_bytes)
+    assert again[2].num_units == 2 * audit.num_units
 
 
 def test_supposed_footage_splits_as_the_paper_does() -> None:

@@ -61,6 +61,10 @@ class Dataset:
         """Videos that any fold trains on."""
         return sorted({video for fold in self.folds for video in fold.train})
 
+    def folds_by_video(self) -> dict[str, int]:
+        """Index of the fold that scores a video, by its id."""
+        return {video: fold.index for fold in self.folds for video in fold.scored}
+
     def labels(self, video: Video, timeline: Timeline) -> IntArray:
         """Class ids (T,) of a video's frames; counts that differ are refused unless trimmed."""
         track = self.track(video)

@@ -49,7 +49,7 @@ def reduce(stage: Stage) -> None:
     """Computes CSL and its companions under the run's labels."""
     run = stage.run
     annotations = scored_annotations(run)
-    fold_of = {video: fold.index for fold in run.dataset.folds for video in fold.scored}
+    fold_of = run.dataset.folds_by_video()
     done = run.scores.done()
     jobs: list[tuple[_Reduction, list[tuple[Annotation, Unit]]]] = []
     for scorer in run.config.scorers:
