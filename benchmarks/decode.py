@@ -12,9 +12,9 @@ from pathlib import Path
 
 import torch
 
-from csl_dist.bench.rate import write_video
-from csl_dist.encoder import fit_frame
-from csl_dist.video import VideoFile, whole_frames
+from csl_dist.cost.measure import write_video
+from csl_dist.features.encoders import fit_frame
+from csl_dist.data.media.video import VideoFile, whole_frames
 
 
 def main() -> None:

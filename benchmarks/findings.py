@@ -16,8 +16,8 @@ from pathlib import Path
 import pandas as pd
 from real_data import DATASETS, write_real_dataset
 
-from csl_dist.baselines import BASELINES
-from csl_dist.score_names import SCORE_NAMES
+from csl_dist.evaluate.baselines import BASELINES
+from csl_dist.measures import SCORE_NAMES
 
 METRICS = {"auc_micro": "AUC", "average_precision": "AP"}
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import yaml
 from real_data import config_of, fps, gestures
 
-from csl_dist.video import VideoFile
+from csl_dist.data.media.video import VideoFile
 
 NAME = "knot_tying"
 

@@ -8,8 +8,8 @@ import time
 
 import ray
 
-from csl_dist.remote.pool import ActorPool
-from csl_dist.remote.session import connect, disconnect
+from csl_dist.cluster.pool import ActorPool
+from csl_dist.cluster.session import connect, disconnect
 
 
 class Idler:

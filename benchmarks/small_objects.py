@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from csl_dist import storage
-from csl_dist.features import FeatureEntry, FeatureStore
-from csl_dist.records import Timeline, consecutive_spans
+from csl_dist.storage import url as storage
+from csl_dist.features.store import FeatureEntry, FeatureStore
+from csl_dist.types import Timeline, consecutive_spans
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from s3_server import BUCKET, FaultyProxy, s3_server, settings

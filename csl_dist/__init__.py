@@ -7,7 +7,7 @@ T frames, D feature width, C classes, E checkpoints, B batch, V videos, N any co
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from csl_dist.query import Audit, open_audit
+    from csl_dist.audit.reader import Audit, open_audit
 
 __version__ = "0.1.0"
 __all__ = ["Audit", "open_audit"]
@@ -16,7 +16,7 @@ __all__ = ["Audit", "open_audit"]
 def __getattr__(name: str) -> Any:
     """Imports the query API when it is first asked for, so that importing the package is quick."""
     if name in __all__:
-        from csl_dist import query
+        from csl_dist.audit import reader as query
 
         return getattr(query, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

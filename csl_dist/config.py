@@ -22,8 +22,8 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from csl_dist.errors import ConfigError
-from csl_dist.score_names import known_score
-from csl_dist.selection import Strategy, known_strategy
+from csl_dist.measures import known_score
+from csl_dist.strategies import Strategy, known_strategy
 
 FORBID = ConfigDict(extra="forbid")
 

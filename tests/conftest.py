@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from csl_dist.config import RunConfig, load_config
-from csl_dist.corrupt import Amount
-from csl_dist.datasets.demo import DemoSpec, write_demo
-from csl_dist.records import Split
-from csl_dist.storage import Storage
+from csl_dist.data.planted import Amount
+from csl_dist.data.demo import DemoSpec, write_demo
+from csl_dist.types import Split
+from csl_dist.storage.url import Storage
 
 # How long an example takes tells of the machine's other work, not of the code.
 hypothesis.settings.register_profile("untimed", deadline=None)
@@ -70,7 +70,7 @@ def storage(tmp_path: Path) -> Storage:
 
 @pytest.fixture(scope="session")
 def ray_session() -> Iterator[None]:
-    from csl_dist.remote.session import connect, disconnect
+    from csl_dist.cluster.session import connect, disconnect
 
     connect()
     yield
@@ -106,7 +106,7 @@ def proxy(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator["Faulty
     """The way to the S3 server for everything that `s3://` names, with faults to choose."""
     from s3_server import FaultyProxy, settings
 
-    from csl_dist.storage import remote_store
+    from csl_dist.storage.url import remote_store
 
     proxy = FaultyProxy(s3_endpoint)
     for name, value in settings(proxy.endpoint).items():

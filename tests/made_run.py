@@ -11,15 +11,15 @@ import av
 import numpy as np
 import numpy.typing as npt
 
-from csl_dist.checkpoints import CheckpointInfo, CheckpointStore
+from csl_dist.training.checkpoints import CheckpointInfo, CheckpointStore
 from csl_dist.config import AuditConfig, DatasetConfig, FlagConfig, RunConfig, ScorerConfig
-from csl_dist.findings import write_flags
-from csl_dist.ledger import Unit
-from csl_dist.publish import publish_verdict
-from csl_dist.records import Annotation, Split
-from csl_dist.reduce import trajectory_scores
+from csl_dist.flag.stage import write_flags
+from csl_dist.storage.ledger import Unit
+from csl_dist.flag.publish import publish_verdict
+from csl_dist.types import Annotation, Split
+from csl_dist.score.formulas import trajectory_scores
 from csl_dist.run import Run, open_run, write_run_file
-from csl_dist.trajectories import Group
+from csl_dist.predict.trajectories import Group
 
 CLASSES = ("a", "b", "c")
 NUM_FRAMES = 300
@@ -149,7 +149,7 @@ class MadeRun(Run):
         return [annotation_of(video) for video, own in SPLITS.items() if own == split]
 
     def known_errors(self):  # type: ignore[no-untyped-def]
-        from csl_dist.datasets import read_errors
+        from csl_dist.data.layouts import read_errors
 
         return read_errors(str(self.config.dataset.truth))
 

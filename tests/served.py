@@ -5,7 +5,7 @@ from typing import Any
 from starlette.testclient import TestClient
 
 from csl_dist.service.app import create_app
-from csl_dist.service.reviews import store_of
+from csl_dist.review.store import store_of
 from csl_dist.service.settings import ServiceSettings
 
 HERE = "http://127.0.0.1:8000"

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from csl_dist.arrays import ChunkReader, create_array, open_array
+from csl_dist.storage.zarr import ChunkReader, create_array, open_array
 from csl_dist.errors import StorageError
-from csl_dist.storage import Storage
+from csl_dist.storage.url import Storage
 
 
 @pytest.mark.parametrize("compressed", [True, False])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from csl_dist.baselines import confident_learning, random_score, trajectory_baselines
+from csl_dist.evaluate.baselines import confident_learning, random_score, trajectory_baselines
 
 
 def test_cartography_and_forgetting_equal_their_definitions() -> None:

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from csl_dist.batches import padded_batch, plan_batches, windows_of
-from csl_dist.models import ModelSpec
-from csl_dist.records import Span, Window
+from csl_dist.training.batches import padded_batch, plan_batches, windows_of
+from csl_dist.training.models import ModelSpec
+from csl_dist.types import Span, Window
 
 
 def spec(name: str, max_frames: int | None) -> ModelSpec:

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from csl_dist.calibrate import (
+from csl_dist.flag.calibrate import (
     Calibration,
     FoundSwaps,
     calibration,
@@ -11,8 +11,8 @@ from csl_dist.calibrate import (
     planted_videos,
 )
 from csl_dist.config import CorruptConfig
-from csl_dist.flag import KindJudge
-from csl_dist.records import Annotation, ErrorKind, Span, Split
+from csl_dist.flag.rules import KindJudge
+from csl_dist.types import Annotation, ErrorKind, Span, Split
 
 CONFIG = CorruptConfig(rate=0.2, lengths=(5, 8))
 

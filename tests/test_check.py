@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from csl_dist.check import all_problems, look_at_videos, orientation, summaries
+from csl_dist.data.check import all_problems, look_at_videos, orientation, summaries
 from csl_dist.config import CorruptConfig, DatasetConfig, RunConfig
-from csl_dist.datasets import open_dataset, read_dataset
+from csl_dist.data.layouts import open_dataset, read_dataset
 from csl_dist.errors import DataError
 
 NUM_FRAMES = 20

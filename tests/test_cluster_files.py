@@ -12,7 +12,7 @@ import ray.autoscaler
 import yaml
 from ray.autoscaler._private.util import prepare_config, validate_config
 
-from csl_dist.remote.session import NUM_GPUS_VARIABLE
+from csl_dist.cluster.session import NUM_GPUS_VARIABLE
 
 CLUSTER = Path(__file__).parents[1] / "cluster"
 

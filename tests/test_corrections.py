@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import csl_dist
 from csl_dist.cli.app import app
 from csl_dist.errors import DataError
-from csl_dist.service.reviews import Decision, NewReview, store_of
+from csl_dist.review.store import Decision, NewReview, store_of
 
 
 def decide(root: str, span: tuple[int, int], reviewer: str = "Ada", **values: Any) -> None:

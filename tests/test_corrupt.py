@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from csl_dist.config import CorruptConfig
-from csl_dist.corrupt import (
+from csl_dist.data.planted import (
     KINDS,
     Amount,
     Corruption,
@@ -18,8 +18,8 @@ from csl_dist.corrupt import (
     mislabel,
 )
 from csl_dist.errors import DataError
-from csl_dist.evaluate import mask_of
-from csl_dist.records import ErrorKind, runs_of
+from csl_dist.evaluate.metrics import mask_of
+from csl_dist.types import ErrorKind, runs_of
 
 NUM_CLASSES = 5
 AMOUNT = Amount(rate=0.2, lengths=(2, 6))

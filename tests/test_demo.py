@@ -5,11 +5,11 @@ import numpy as np
 from conftest import SMALL_DEMO
 
 from csl_dist.config import DatasetConfig
-from csl_dist.datasets import open_dataset, read_errors
-from csl_dist.datasets.demo import PHASES, write_demo
-from csl_dist.records import ErrorKind, Split, runs_of
-from csl_dist.timeline import sampled
-from csl_dist.video import VideoFile
+from csl_dist.data.layouts import open_dataset, read_errors
+from csl_dist.data.demo import PHASES, write_demo
+from csl_dist.types import ErrorKind, Split, runs_of
+from csl_dist.data.media.timeline import sampled
+from csl_dist.data.media.video import VideoFile
 
 
 def digest(folder: Path) -> dict[str, str]:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from csl_dist.config import AdaptConfig, FeaturesConfig
-from csl_dist.encoder import (
+from csl_dist.features.encoders import (
     Encoder,
     build_resnet,
     encoder_fingerprint,

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from csl_dist.ensemble import ensemble_scores, scale_of
+from csl_dist.score.ensemble import ensemble_scores, scale_of
 
 
 def test_low_framewise_scores_do_not_excuse_and_high_ones_add() -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score
 
 from csl_dist.errors import DataError
-from csl_dist.evaluate import (
+from csl_dist.evaluate.metrics import (
     Truth,
     egoper_counts,
     flag_metrics,
@@ -14,7 +14,7 @@ from csl_dist.evaluate import (
     ranking,
     truth_of_kind,
 )
-from csl_dist.records import ErrorKind, PlantedError, Span
+from csl_dist.types import ErrorKind, PlantedError, Span
 
 
 def truth(*spans: Span, num_frames: int = 20) -> Truth:

@@ -12,11 +12,11 @@ import pytest
 
 import csl_dist
 from csl_dist.config import DatasetConfig
-from csl_dist.datasets import read_dataset
+from csl_dist.data.layouts import read_dataset
 from csl_dist.errors import ConfigError
 from csl_dist.export import FORMATS, export
-from csl_dist.query import Audit
-from csl_dist.video import VideoFile
+from csl_dist.audit.reader import Audit
+from csl_dist.data.media.video import VideoFile
 
 
 @pytest.fixture(scope="module")

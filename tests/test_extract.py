@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from csl_dist.errors import DataError
-from csl_dist.extract import STAND_IN_TRIES, frames_of_span
-from csl_dist.records import Span
-from csl_dist.video import Pixels
+from csl_dist.features.sources import STAND_IN_TRIES, frames_of_span
+from csl_dist.types import Span
+from csl_dist.data.media.video import Pixels
 
 
 class NumberedFrames:

@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 import zarr
 
-from csl_dist.arrays import create_array
+from csl_dist.storage.zarr import create_array
 from csl_dist.errors import DataError
-from csl_dist.feature_files import (
+from csl_dist.data.feature_files import (
     feature_file_facts,
     inspect,
     inspect_all,
     open_features,
     slackened,
 )
-from csl_dist.features import FeatureReader
-from csl_dist.ready_features import ReadyEntry, ReadyFeatures
-from csl_dist.records import Moved, Span, Window
-from csl_dist.storage import Storage
+from csl_dist.features.store import FeatureReader
+from csl_dist.features.brought import ReadyEntry, ReadyFeatures
+from csl_dist.types import Moved, Span, Window
+from csl_dist.storage.url import Storage
 
 VALUES = np.random.default_rng(0).normal(size=(30, 8)).astype(np.float32)
 

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from csl_dist.arrays import open_array
-from csl_dist.catalog import catalog, chosen, damages, remove
+from csl_dist.storage.zarr import open_array
+from csl_dist.features.catalog import catalog, chosen, damages, remove
 from csl_dist.errors import DataError, StorageError
-from csl_dist.features import FeatureEntry, FeatureStore
-from csl_dist.records import Span, Timeline, consecutive_spans
-from csl_dist.storage import Storage
+from csl_dist.features.store import FeatureEntry, FeatureStore
+from csl_dist.types import Span, Timeline, consecutive_spans
+from csl_dist.storage.url import Storage
 
 NUM_FRAMES, WIDTH, CHUNK = 10, 6, 4
 ENTRY = FeatureEntry(video="a/b", fingerprint="f")

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 import torch
 
-from csl_dist.baselines import BASELINES
-from csl_dist.checkpoints import CheckpointInfo, CheckpointStore
+from csl_dist.evaluate.baselines import BASELINES
+from csl_dist.training.checkpoints import CheckpointInfo, CheckpointStore
 from csl_dist.config import (
     AuditConfig,
     CorruptConfig,
@@ -18,19 +18,19 @@ from csl_dist.config import (
     RunConfig,
     ScorerConfig,
 )
-from csl_dist.findings import (
+from csl_dist.flag.stage import (
     read_flags,
     write_flags,
     write_video_outliers,
 )
-from csl_dist.ledger import Unit
-from csl_dist.measurements import write_metrics
-from csl_dist.records import Split
-from csl_dist.rehearse import write_calibration
+from csl_dist.storage.ledger import Unit
+from csl_dist.evaluate.stage import write_metrics
+from csl_dist.types import Split
+from csl_dist.flag.rehearse import write_calibration
 from csl_dist.run import Run, open_run, seen_features
-from csl_dist.score_names import BASES, SCORE_NAMES
-from csl_dist.scored import read_all_scored
-from csl_dist.trajectories import Group
+from csl_dist.measures import BASES, SCORE_NAMES
+from csl_dist.score.table import read_all_scored
+from csl_dist.predict.trajectories import Group
 
 NUM_FRAMES = 40
 SUSPICIOUS = slice(10, 20)

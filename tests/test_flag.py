@@ -3,7 +3,7 @@ import pytest
 
 from csl_dist.config import FlagConfig
 from csl_dist.errors import DataError
-from csl_dist.flag import (
+from csl_dist.flag.rules import (
     KindJudge,
     close_gaps,
     describe,
@@ -13,7 +13,7 @@ from csl_dist.flag import (
     suspicious_spans,
     thresholds,
 )
-from csl_dist.records import Annotation, ErrorKind, Flag, Span
+from csl_dist.types import Annotation, ErrorKind, Flag, Span
 
 CLASSES = ("a", "b", "c")
 

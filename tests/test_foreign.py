@@ -9,10 +9,10 @@ from torch import Tensor, nn
 
 from csl_dist.config import parse_config
 from csl_dist.errors import CheckpointError, ConfigError
-from csl_dist.foreign import epoch_files, fitted_scorer, read_state
-from csl_dist.models import ModelSpec
+from csl_dist.training.imported import epoch_files, fitted_scorer, read_state
+from csl_dist.training.models import ModelSpec
 from csl_dist.run import Run, open_run, write_run_file
-from csl_dist.trainings import import_training, stored_trainings
+from csl_dist.training.catalog import import_training, stored_trainings
 
 
 class Linear(nn.Module):

@@ -5,9 +5,9 @@ import pytest
 from test_layouts import write_activitynet, write_cholec80, write_egoper, write_mstcn
 
 from csl_dist.config import load_config
-from csl_dist.datasets import open_dataset
+from csl_dist.data.layouts import open_dataset
 from csl_dist.errors import DataError
-from csl_dist.init import config_text, draft_config, recognise
+from csl_dist.data.init import config_text, draft_config, recognise
 
 WRITERS = {
     "cholec80": lambda root: write_cholec80(root, 3),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import csl_dist
-from csl_dist.query import Audit
+from csl_dist.audit.reader import Audit
 
 FRAMES = slice(110, 130)
 EPOCHS = (2, 5)

@@ -9,15 +9,15 @@ import pytest
 from PIL import Image
 
 from csl_dist.config import DatasetConfig, SplitLists, load_config
-from csl_dist.datasets import open_dataset, read_dataset
-from csl_dist.datasets.cholec80 import PHASES, read_phases
-from csl_dist.datasets.mstcn import read_bundle, read_mapping
-from csl_dist.datasets.tracks import EntryTrack, SegmentTrack
+from csl_dist.data.layouts import open_dataset, read_dataset
+from csl_dist.data.layouts.cholec80 import PHASES, read_phases
+from csl_dist.data.layouts.mstcn import read_bundle, read_mapping
+from csl_dist.data.tracks import EntryTrack, SegmentTrack
 from csl_dist.errors import ConfigError, DataError
-from csl_dist.frames import FrameFolder
-from csl_dist.records import ErrorKind, Media, Split
-from csl_dist.timeline import sampled
-from csl_dist.video import whole_frames
+from csl_dist.data.media.frames import FrameFolder
+from csl_dist.types import ErrorKind, Media, Split
+from csl_dist.data.media.timeline import sampled
+from csl_dist.data.media.video import whole_frames
 
 
 def touch(path: Path, content: str = "") -> Path:

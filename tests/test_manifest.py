@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from csl_dist.config import DatasetConfig
-from csl_dist.datasets import open_dataset, read_errors
-from csl_dist.datasets.tracks import EntryTrack
+from csl_dist.data.layouts import open_dataset, read_errors
+from csl_dist.data.tracks import EntryTrack
 from csl_dist.errors import DataError
-from csl_dist.timeline import sampled
+from csl_dist.data.media.timeline import sampled
 
 HEADER = "id,source,labels,split,fps\n"
 

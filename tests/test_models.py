@@ -3,12 +3,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from csl_dist.batches import padded_batch
+from csl_dist.training.batches import padded_batch
 from csl_dist.config import FeaturesConfig
-from csl_dist.encoder import Encoder, build_resnet, split_network
+from csl_dist.features.encoders import Encoder, build_resnet, split_network
 from csl_dist.errors import ConfigError
-from csl_dist.models import ModelSpec, Place, build_scorer, sees_context
-from csl_dist.records import Span, Window
+from csl_dist.training.models import ModelSpec, Place, build_scorer, sees_context
+from csl_dist.types import Span, Window
 
 MODELS = [
     ("transformer", {"preset": "tiny"}),
@@ -97,8 +97,8 @@ def test_vit_b_has_the_size_of_vit_b_16() -> None:
     [
         ("lstm", {}, "'lstm' is not one of transformer, framewise, .* nor an import path"),
         ("no_such.module:Net", {}, "'no_such.module:Net' can't be imported .*No module named"),
-        ("csl_dist.models:Missing", {}, "can't be imported .*AttributeError"),
-        ("csl_dist.models:ModelSpec", {}, r"is not a subclass of torch\.nn\.Module"),
+        ("csl_dist.training.models:Missing", {}, "can't be imported .*AttributeError"),
+        ("csl_dist.training.models:ModelSpec", {}, r"is not a subclass of torch\.nn\.Module"),
         ("transformer", {"preset": "huge"}, "preset 'huge' is not one of vit_b"),
         ("framewise", {"depth": 3}, "scorer model 'framewise': .*depth"),
     ],

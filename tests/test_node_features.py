@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from csl_dist import node_features
-from csl_dist.features import ALL_FRAMES, Features, Frames
-from csl_dist.node_features import NodeFeatures, forget_node_folder, node_folder
-from csl_dist.records import Timeline
+from csl_dist.features import node_cache as node_features
+from csl_dist.features.store import ALL_FRAMES, Features, Frames
+from csl_dist.features.node_cache import NodeFeatures, forget_node_folder, node_folder
+from csl_dist.types import Timeline
 
 ROOT = "s3://bucket/a run for tests of node features"
 VALUES = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from csl_dist.baselines import BASELINES
+from csl_dist.evaluate.baselines import BASELINES
 from csl_dist.config import DatasetConfig
-from csl_dist.paper_tables import SeedResults, cell, latex, markdown, paper_tables
-from csl_dist.published import CHOLEC80, EGOPER, STRATEGIES, Published, published_for
-from csl_dist.records import ErrorKind
+from csl_dist.evaluate.paper_tables import SeedResults, cell, latex, markdown, paper_tables
+from csl_dist.evaluate.paper import CHOLEC80, EGOPER, STRATEGIES, Published, published_for
+from csl_dist.types import ErrorKind
 
 KINDS = (ErrorKind.MISLABEL, ErrorKind.DISORDER)
 

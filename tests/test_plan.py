@@ -8,8 +8,8 @@ import torch
 
 from csl_dist.cli import main
 from csl_dist.config import RunConfig, load_config
-from csl_dist.models import ModelSpec, build_scorer
-from csl_dist.plan import (
+from csl_dist.training.models import ModelSpec, build_scorer
+from csl_dist.cost.plan import (
     GPUS,
     Footage,
     Machines,
@@ -20,9 +20,9 @@ from csl_dist.plan import (
     plan_run,
     supposed_footage,
 )
-from csl_dist.rates import Rates, StageRate, read_rates, write_rates
-from csl_dist.records import Annotation
-from csl_dist.score import plan_groups
+from csl_dist.cost.rates import Rates, StageRate, read_rates, write_rates
+from csl_dist.types import Annotation
+from csl_dist.predict.forward import plan_groups
 
 MACHINES = Machines(num_gpus=4, gpu=GPUS["a100"], utilisation=0.5, cpus_per_gpu=8)
 STAGES = ("train", "audit")
@@ -168,7 +168,7 @@ def test_rates_are_measured_and_used_again(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("csl_dist.bench.rate.PASS_SECONDS", 0.0)
+    monkeypatch.setattr("csl_dist.cost.measure.PASS_SECONDS", 0.0)
     file = tmp_path / "rates.json"
     assert plan(monkeypatch, small_config_file, "--measure", file, "--price", 0.05) == 0
     first = capsys.readouterr().out

@@ -11,7 +11,7 @@ import pytest
 import ray
 
 from csl_dist.errors import CslError, DataError
-from csl_dist.remote.pool import ActorPool
+from csl_dist.cluster.pool import ActorPool
 
 # Ray's workers can't import a test's module.
 ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])

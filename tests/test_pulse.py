@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from csl_dist.layout import RunLayout
-from csl_dist.pulse import Pulse, duration, end_pulse, put_pulse, read_pulse
-from csl_dist.storage import Storage
+from csl_dist.storage.paths import RunLayout
+from csl_dist.predict.pulse import Pulse, duration, end_pulse, put_pulse, read_pulse
+from csl_dist.storage.url import Storage
 
 PULSE = Pulse(
     units_done=1200,

@@ -14,8 +14,8 @@ from made_run import CLASS_WEIGHTS, CLASSES, NUM_EPOCHS, NUM_FRAMES, TRUE_LABELS
 import csl_dist
 from csl_dist.config import FlagConfig
 from csl_dist.errors import DataError, NotReadyError
-from csl_dist.query import Audit
-from csl_dist.relabel import relabel
+from csl_dist.audit.reader import Audit
+from csl_dist.audit.relabel import relabel
 
 
 def naive_losses(video: str, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:

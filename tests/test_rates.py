@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from csl_dist.errors import ConfigError
-from csl_dist.rates import Rates, StageRate, read_rates, write_rates
+from csl_dist.cost.rates import Rates, StageRate, read_rates, write_rates
 
 RATES = Rates(
     device="a GPU",

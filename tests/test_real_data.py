@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from csl_dist.config import DatasetConfig
-from csl_dist.datasets import open_dataset, read_dataset
-from csl_dist.datasets.cholec80 import M2CAI16_PHASES, read_phases
-from csl_dist.datasets.mstcn import read_bundle, read_mapping
-from csl_dist.datasets.names import NameTracks
-from csl_dist.datasets.text import class_ids, read_lines
-from csl_dist.feature_files import inspect, slackened
-from csl_dist.records import Split, Video, runs_of
-from csl_dist.timeline import sampled
-from csl_dist.video import VideoFile
+from csl_dist.data.layouts import open_dataset, read_dataset
+from csl_dist.data.layouts.cholec80 import M2CAI16_PHASES, read_phases
+from csl_dist.data.layouts.mstcn import read_bundle, read_mapping
+from csl_dist.data.layouts.names import NameTracks
+from csl_dist.data.text import class_ids, read_lines
+from csl_dist.data.feature_files import inspect, slackened
+from csl_dist.types import Split, Video, runs_of
+from csl_dist.data.media.timeline import sampled
+from csl_dist.data.media.video import VideoFile
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from csl_dist.records import Span, array_fingerprint, fingerprint, runs_of, spans_where
+from csl_dist.types import Span, array_fingerprint, fingerprint, runs_of, spans_where
 
 labels = st.lists(st.integers(-1, 3), max_size=30)
 

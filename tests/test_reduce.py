@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from csl_dist.config import ReduceConfig
-from csl_dist.records import Span, runs_of
-from csl_dist.reduce import (
+from csl_dist.types import Span, runs_of
+from csl_dist.score.formulas import (
     chosen_rows,
     frame_losses,
     frame_scores,
@@ -84,7 +84,7 @@ def test_blocks_do_not_change_scores(monkeypatch: pytest.MonkeyPatch) -> None:
     logp = log_probabilities(2, 50, 3)
     labels = np.random.default_rng(1).integers(-1, 3, size=50)
     whole = video_scores(logp, labels, np.ones(3))
-    monkeypatch.setattr("csl_dist.reduce.BLOCK_VALUES", 2 * 3 * 7)
+    monkeypatch.setattr("csl_dist.score.formulas.BLOCK_VALUES", 2 * 3 * 7)
     stored = Stored(logp)
     scores = trajectory_scores(stored, labels, np.ones(3), ReduceConfig())
     assert max(stored.blocks) == 7
@@ -162,7 +162,7 @@ def test_outliers_of_nothing_or_of_equal_videos_are_none() -> None:
 def test_late_probabilities_are_the_mean_over_a_span_and_later_checkpoints(
     block_values: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("csl_dist.reduce.BLOCK_VALUES", block_values)
+    monkeypatch.setattr("csl_dist.score.formulas.BLOCK_VALUES", block_values)
     logp = log_probabilities(4, 20, 3)
     got = late_probabilities(Stored(logp), Span(3, 12), "full")
     assert np.allclose(got, np.exp(logp[2:, 3:12]).mean(axis=(0, 1)))

@@ -8,8 +8,8 @@ import pytest
 from made_run import NUM_FRAMES, MadeRun, make_run, open_made_run
 
 from csl_dist.config import AuditConfig, FlagConfig
-from csl_dist.records import Split
-from csl_dist.rehearse import swapped_copies, write_calibration
+from csl_dist.types import Split
+from csl_dist.flag.rehearse import swapped_copies, write_calibration
 from csl_dist.run import Run
 
 FLAG = FlagConfig(scorer="transformer", score="csl")

@@ -10,10 +10,10 @@ from made_run import CLASSES, NUM_FRAMES, TRUE_LABELS, WRONG
 
 import csl_dist
 from csl_dist.config import DatasetConfig
-from csl_dist.datasets.corrected import corrected_labels
+from csl_dist.data.layouts.corrected import corrected_labels
 from csl_dist.errors import DataError
-from csl_dist.records import Split, Video
-from csl_dist.relabel import relabel
+from csl_dist.types import Split, Video
+from csl_dist.audit.relabel import relabel
 
 
 @pytest.fixture

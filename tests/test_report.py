@@ -10,9 +10,9 @@ import pytest
 from PIL import Image
 
 import csl_dist
-from csl_dist.query import Audit
-from csl_dist.records import Span
-from csl_dist.relabel import relabel
+from csl_dist.audit.reader import Audit
+from csl_dist.types import Span
+from csl_dist.audit.relabel import relabel
 from csl_dist.report import contents, write_report
 from csl_dist.report.drawing import (
     CLASS_COLOURS,

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from csl_dist.config import DatasetConfig, FeaturesConfig, RunConfig
-from csl_dist.records import ErrorKind
-from csl_dist.reproduce import (
+from csl_dist.types import ErrorKind
+from csl_dist.evaluate.reproduce import (
     frozen_variant,
     main_variant,
     noise_variant,

@@ -20,11 +20,11 @@ from starlette.testclient import TestClient
 
 import csl_dist
 from csl_dist.errors import ConfigError, StorageError
-from csl_dist.relabel import relabel
+from csl_dist.audit.relabel import relabel
 from csl_dist.service import audits
 from csl_dist.service.app import create_app
-from csl_dist.service.reviewing import progress, wilson_interval
-from csl_dist.service.reviews import (
+from csl_dist.service.routes.reviewing import progress, wilson_interval
+from csl_dist.review.store import (
     REVIEWS,
     Board,
     Decision,
@@ -128,7 +128,7 @@ def test_creating_twice_keeps_what_is_there(store: ReviewStore) -> None:
 
 WRITER = """
 import sys, uuid
-from csl_dist.service.reviews import Decision, NewReview, ReviewStore
+from csl_dist.review.store import Decision, NewReview, ReviewStore
 store = ReviewStore(sys.argv[1], sys.argv[2])
 for i in range(int(sys.argv[4])):
     store.append(NewReview(key=uuid.uuid4().hex, revision=0, video="v2", start=i, stop=i + 1,

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from csl_dist.config import DatasetConfig
-from csl_dist.datasets.corrected import corrected_labels
-from csl_dist.datasets.rewritten import Edge, Renaming, write_renamed
+from csl_dist.data.layouts.corrected import corrected_labels
+from csl_dist.data.layouts.rewritten import Edge, Renaming, write_renamed
 from csl_dist.errors import DataError
-from csl_dist.records import Split, Video
+from csl_dist.types import Split, Video
 
 CLASSES = ("a", "b", "c")
 TIMES = np.arange(100) / 10

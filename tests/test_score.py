@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from csl_dist.batches import padded_batch, windows_of
-from csl_dist.checkpoints import CheckpointInfo
+from csl_dist.training.batches import padded_batch, windows_of
+from csl_dist.training.checkpoints import CheckpointInfo
 from csl_dist.errors import CheckpointError, CslError, LeakageError
-from csl_dist.models import ModelSpec, build_scorer
-from csl_dist.records import Annotation, Span, Window
-from csl_dist.score import (
+from csl_dist.training.models import ModelSpec, build_scorer
+from csl_dist.types import Annotation, Span, Window
+from csl_dist.predict.forward import (
     ScoreSlice,
     ScoreUnit,
     group_log_probabilities,
@@ -20,7 +20,7 @@ from csl_dist.score import (
     split_slices,
     within_memory,
 )
-from csl_dist.trajectories import Group
+from csl_dist.predict.trajectories import Group
 
 SPEC = ModelSpec(name="transformer", arguments={"preset": "tiny"}, num_features=8, num_classes=4)
 CPU = torch.device("cpu")

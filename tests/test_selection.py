@@ -1,7 +1,7 @@
 import pytest
 
 from csl_dist.errors import ConfigError
-from csl_dist.selection import selected_epochs
+from csl_dist.strategies import selected_epochs
 
 EPOCHS = range(1, 201)
 

@@ -28,15 +28,15 @@ import csl_dist
 from csl_dist.cli.app import app as cli
 from csl_dist.config import FlagConfig
 from csl_dist.errors import ConfigError, NotReadyError
-from csl_dist.findings import write_flags
-from csl_dist.frames import FrameFolder
-from csl_dist.publish import publish_verdict
-from csl_dist.query import Audit
-from csl_dist.records import Media
-from csl_dist.relabel import relabel
-from csl_dist.remote import jobs
+from csl_dist.flag.stage import write_flags
+from csl_dist.data.media.frames import FrameFolder
+from csl_dist.flag.publish import publish_verdict
+from csl_dist.audit.reader import Audit
+from csl_dist.types import Media
+from csl_dist.audit.relabel import relabel
+from csl_dist.cluster import jobs
 from csl_dist.run import write_run_file
-from csl_dist.run_file import put_videos, read_videos
+from csl_dist.storage.run_file import put_videos, read_videos
 from csl_dist.service import audits, exports, packing, settings
 from csl_dist.service.deployment import listening_socket, running_service
 from csl_dist.service.guard import HEADERS

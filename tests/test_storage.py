@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from csl_dist.errors import StorageError
-from csl_dist.ledger import Ledger, Unit
-from csl_dist.storage import Storage, at_once, key_part
+from csl_dist.storage.ledger import Ledger, Unit
+from csl_dist.storage.url import Storage, at_once, key_part
 
 
 def test_put_then_read_returns_the_bytes(storage: Storage) -> None:

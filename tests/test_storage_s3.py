@@ -9,10 +9,10 @@ import pytest
 from s3_server import BUCKET, FaultyProxy
 
 from csl_dist import storage as storage_module
-from csl_dist.arrays import create_array, open_array
+from csl_dist.storage.zarr import create_array, open_array
 from csl_dist.errors import StorageError
-from csl_dist.ledger import Ledger, Unit
-from csl_dist.storage import Storage
+from csl_dist.storage.ledger import Ledger, Unit
+from csl_dist.storage.url import Storage
 
 NUMBERS = np.arange(12, dtype=np.float32).reshape(4, 3)
 

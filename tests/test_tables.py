@@ -4,8 +4,8 @@ import io
 
 from rich.console import Console
 
-from csl_dist.baselines import BASELINES
-from csl_dist.tables import budget_sentence, flag_sentence, metrics_table, rivals_table
+from csl_dist.evaluate.baselines import BASELINES
+from csl_dist.cli.tables import budget_sentence, flag_sentence, metrics_table, rivals_table
 
 VALUES = {
     "auc_micro": [0.983, 0.95, 0.99],

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from csl_dist.errors import ConfigError
-from csl_dist.trackers import open_trackers, require_trackers
+from csl_dist.training.trackers import open_trackers, require_trackers
 
 
 def test_tensorboard_gets_every_metric_of_every_epoch(tmp_path: Path) -> None:

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from csl_dist.checkpoints import CheckpointStore, require_fit
+from csl_dist.training.checkpoints import CheckpointStore, require_fit
 from csl_dist.config import TrainConfig
 from csl_dist.errors import CheckpointError, DataError, NotReadyError
-from csl_dist.models import ModelSpec, build_scorer
-from csl_dist.records import Annotation, Window
-from csl_dist.storage import Storage
-from csl_dist.train import (
+from csl_dist.training.models import ModelSpec, build_scorer
+from csl_dist.types import Annotation, Window
+from csl_dist.storage.url import Storage
+from csl_dist.training.train import (
     TrainingTask,
     class_counts,
     class_weights,

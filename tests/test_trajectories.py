@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from csl_dist.errors import NotReadyError, StorageError
-from csl_dist.ledger import Unit
-from csl_dist.storage import Storage
-from csl_dist.trajectories import Group, TrajectoryStore
+from csl_dist.storage.ledger import Unit
+from csl_dist.storage.url import Storage
+from csl_dist.predict.trajectories import Group, TrajectoryStore
 
 NUM_CLASSES = 3
 GROUP = Group(fold=0, videos=("v 1", "v2"), lengths=(5, 300), fingerprint="g1")

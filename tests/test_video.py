@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from csl_dist.errors import DataError
-from csl_dist.timeline import sampled
-from csl_dist.video import VideoFile, file_facts, whole_frames
+from csl_dist.data.media.timeline import sampled
+from csl_dist.data.media.video import VideoFile, file_facts, whole_frames
 
 
 @pytest.fixture

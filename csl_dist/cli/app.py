@@ -86,6 +86,6 @@ def say(sentence: str) -> None:
 def _leave_ray() -> None:
     """Ends a local Ray, if one was started."""
     if "ray" in sys.modules:
-        from csl_dist.remote.session import disconnect
+        from csl_dist.cluster.session import disconnect
 
         disconnect()

@@ -16,8 +16,8 @@ app.add_typer(checkpoints, name="checkpoints", rich_help_panel="Stores and speed
 @checkpoints.command()
 def ls(root: Root) -> None:
     """List the trainings of a run and their checkpoints."""
-    from csl_dist import tables
-    from csl_dist.trainings import stored_trainings
+    from csl_dist.cli import tables
+    from csl_dist.training.catalog import stored_trainings
 
     console.print(tables.training_table(list(stored_trainings(root))))
 
@@ -25,8 +25,8 @@ def ls(root: Root) -> None:
 @checkpoints.command()
 def verify(root: Root) -> None:
     """Read every checkpoint of a run and compare it with its own description."""
-    from csl_dist.remote.progress import progress_bar
-    from csl_dist.trainings import stored_trainings
+    from csl_dist.cluster.progress import progress_bar
+    from csl_dist.training.catalog import stored_trainings
 
     trainings = list(stored_trainings(root))
     pairs = [(t.checkpoints, info) for t in trainings for info in t.infos_with_weights()]
@@ -61,9 +61,9 @@ def import_(
     overrides: Overrides = [],  # noqa: B006
 ) -> None:
     """Bring checkpoints that were trained elsewhere."""
-    from csl_dist.datasets.text import read_lines
+    from csl_dist.data.text import read_lines
     from csl_dist.run import open_run, write_run_file
-    from csl_dist.trainings import import_training
+    from csl_dist.training.catalog import import_training
 
     if (train_ids is None) is not no_overlap:
         raise ConfigError(

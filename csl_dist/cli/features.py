@@ -6,8 +6,8 @@ import typer
 
 from csl_dist.cli.app import app, complain, console, say
 from csl_dist.errors import DataError, StorageError
-from csl_dist.layout import RunLayout
-from csl_dist.storage import Storage
+from csl_dist.storage.paths import RunLayout
+from csl_dist.storage.url import Storage
 
 features = typer.Typer(no_args_is_help=True, help="Look into a feature store, check it, tidy it.")
 app.add_typer(features, name="features", rich_help_panel="Stores and speed")
@@ -22,8 +22,8 @@ Videos = Annotated[list[str], typer.Option("--video", help="Only this video; may
 @features.command()
 def ls(store: StoreUrl) -> None:
     """List the encoders and videos in a store."""
-    from csl_dist import tables
-    from csl_dist.catalog import catalog
+    from csl_dist.cli import tables
+    from csl_dist.features.catalog import catalog
 
     console.print(tables.feature_table(catalog(_storage(store))))
 
@@ -31,8 +31,8 @@ def ls(store: StoreUrl) -> None:
 @features.command()
 def verify(store: StoreUrl, encoder: Encoder = None, videos: Videos = []) -> None:  # noqa: B006
     """Read every number in a store and compare it with what was written."""
-    from csl_dist.catalog import catalog, chosen, damages
-    from csl_dist.remote.progress import progress_bar
+    from csl_dist.features.catalog import catalog, chosen, damages
+    from csl_dist.cluster.progress import progress_bar
 
     storage = _storage(store)
     entries = chosen(catalog(storage), encoder=encoder, videos=videos, unfinished=False)
@@ -60,7 +60,7 @@ def rm(
     unfinished: Annotated[bool, typer.Option(help="Only what was never finished.")] = False,
 ) -> None:
     """Remove features of an encoder, of videos, or of extractions that never finished."""
-    from csl_dist.catalog import catalog, chosen, remove
+    from csl_dist.features.catalog import catalog, chosen, remove
 
     if encoder is None and not videos and not unfinished:
         raise DataError("say what to remove: --encoder, --video or --unfinished")
@@ -74,7 +74,7 @@ def rm(
 def _storage(url: str) -> Storage:
     """The feature store at a URL, which may also be that of a run root."""
     from csl_dist.run import feature_storage
-    from csl_dist.run_file import read_run_config
+    from csl_dist.storage.run_file import read_run_config
 
     if Storage(url).exists(RunLayout.RUN):
         return feature_storage(read_run_config(url))

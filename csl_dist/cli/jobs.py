@@ -13,7 +13,7 @@ from csl_dist.config import load_config
 from csl_dist.errors import ConfigError
 
 if TYPE_CHECKING:
-    from csl_dist.remote.jobs import JobQueue
+    from csl_dist.cluster.jobs import JobQueue
 
 Address = Annotated[
     str | None,
@@ -52,8 +52,8 @@ def submit(
     overrides: Overrides = [],  # noqa: B006
 ) -> None:
     """Start a run as a Ray job, and follow its log; it goes on when the terminal closes."""
-    from csl_dist.remote.jobs import JobStage
-    from csl_dist.remote.session import NUM_GPUS_VARIABLE
+    from csl_dist.cluster.jobs import JobStage
+    from csl_dist.cluster.session import NUM_GPUS_VARIABLE
 
     loaded = load_config(config, overrides)
     try:
@@ -86,7 +86,7 @@ def cancel(root: Root, address: Address = None) -> None:
 
 
 def _queue(address: str | None) -> "JobQueue":
-    from csl_dist.remote.jobs import JobQueue
+    from csl_dist.cluster.jobs import JobQueue
 
     # The modules of the client set their own level when they are imported.
     for name in ("", ".dashboard.modules.dashboard_sdk", ".dashboard.modules.job.sdk"):

@@ -11,8 +11,8 @@ from csl_dist.config import RunConfig, load_config
 from csl_dist.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from csl_dist.plan import Footage
-    from csl_dist.rates import Rates
+    from csl_dist.cost.plan import Footage
+    from csl_dist.cost.rates import Rates
 
 FEATURE_WIDTH = 512
 """Of features that are not at hand: those of ResNet-18."""
@@ -57,8 +57,8 @@ def plan(
     overrides: Overrides = [],  # noqa: B006
 ) -> None:
     """Estimate units, arithmetic, storage, hours and cost of a run."""
-    from csl_dist import tables
-    from csl_dist.plan import GPUS, Machines, dollars_of, plan_run, supposed_footage
+    from csl_dist.cli import tables
+    from csl_dist.cost.plan import GPUS, Machines, dollars_of, plan_run, supposed_footage
 
     loaded = load_config(config, overrides)
     if gpu_type not in GPUS:
@@ -113,7 +113,7 @@ def _rates(
     has_dataset: bool,
 ) -> "Rates | None":
     """Rates that are measured now, or read from where they were measured; None for neither."""
-    from csl_dist.rates import read_rates, write_rates
+    from csl_dist.cost.rates import read_rates, write_rates
 
     if rates is not None:
         return read_rates(rates)
@@ -121,9 +121,9 @@ def _rates(
         return None
     if not measure.absolute().parent.is_dir():
         raise ConfigError(f"--measure: there is no folder {measure.absolute().parent} to write to")
-    from csl_dist.bench.rate import measured_rates
-    from csl_dist.datasets import open_dataset
-    from csl_dist.extract import pixel_source
+    from csl_dist.cost.measure import measured_rates
+    from csl_dist.data.layouts import open_dataset
+    from csl_dist.features.sources import pixel_source
 
     say("plan: measuring, which takes a minute or two")
     use_dataset = has_dataset and footage.has_pixels
@@ -135,11 +135,11 @@ def _rates(
 
 def _footage(config: RunConfig) -> "Footage":
     """What the dataset holds."""
-    from csl_dist.check import look_at_videos
-    from csl_dist.datasets import open_dataset
-    from csl_dist.plan import Footage
-    from csl_dist.records import Media, Split
-    from csl_dist.remote.progress import progress_bar
+    from csl_dist.data.check import look_at_videos
+    from csl_dist.data.layouts import open_dataset
+    from csl_dist.cost.plan import Footage
+    from csl_dist.types import Media, Split
+    from csl_dist.cluster.progress import progress_bar
 
     dataset = open_dataset(config.dataset)
     lengths: dict[Split, list[int]] = {split: [] for split in Split}

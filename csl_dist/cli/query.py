@@ -13,7 +13,7 @@ from csl_dist.errors import ConfigError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from csl_dist.query import Audit
+    from csl_dist.audit.reader import Audit
 
 
 class What(StrEnum):
@@ -53,7 +53,7 @@ def query(
     revision: Revision = None,
 ) -> None:
     """Read what a run found: WHAT is top, flags, videos, scores or trajectory."""
-    from csl_dist.query import open_audit
+    from csl_dist.audit.reader import open_audit
 
     audit = open_audit(root, revision=revision)
     for sentence in audit.missing():
@@ -148,7 +148,7 @@ def _frames(text: str | None) -> slice | int | None:
 
 def _print(table: "pd.DataFrame", form: Form) -> None:
     if form is Form.TABLE:
-        from csl_dist import answers
+        from csl_dist.cli import query_tables as answers
 
         is_flags = "suggested" in table.columns
         console.print(answers.flag_table(table) if is_flags else answers.frame_table(table))

@@ -8,7 +8,7 @@ from csl_dist.cli.app import ConfigPath, Overrides, Verbose, app, console, say
 from csl_dist.config import RunConfig, load_config
 
 if TYPE_CHECKING:
-    from csl_dist.paper_tables import SeedResults
+    from csl_dist.evaluate.paper_tables import SeedResults
     from csl_dist.run import Run
 
 
@@ -23,12 +23,12 @@ def reproduce(
     verbose: Verbose = False,
 ) -> None:
     """Run the paper's protocol and print its tables."""
-    from csl_dist.layout import RunLayout
-    from csl_dist.paper_tables import latex, markdown, paper_tables
-    from csl_dist.published import published_for
-    from csl_dist.reproduce import with_planted_errors
+    from csl_dist.storage.paths import RunLayout
+    from csl_dist.evaluate.paper_tables import latex, markdown, paper_tables
+    from csl_dist.evaluate.paper import published_for
+    from csl_dist.evaluate.reproduce import with_planted_errors
     from csl_dist.run import open_run
-    from csl_dist.storage import Storage
+    from csl_dist.storage.url import Storage
 
     base = load_config(config, overrides)
     known = open_run(base).has_known_errors()
@@ -48,8 +48,8 @@ def reproduce(
 
 
 def _seed_results(base: RunConfig, seed: int, noise: bool, verbose: bool) -> "SeedResults":
-    from csl_dist.paper_tables import SeedResults
-    from csl_dist.reproduce import (
+    from csl_dist.evaluate.paper_tables import SeedResults
+    from csl_dist.evaluate.reproduce import (
         NOISE_KINDS,
         NOISE_PERCENTS,
         frozen_variant,
@@ -79,13 +79,13 @@ def _seed_results(base: RunConfig, seed: int, noise: bool, verbose: bool) -> "Se
 def _measured(config: RunConfig, verbose: bool) -> tuple["Run", dict[str, Any]]:
     """Does all stages of a run, each from where it stopped; the run and its metrics."""
     from csl_dist.cli.stages import open_stage
-    from csl_dist.findings import write_flags
-    from csl_dist.measurements import write_metrics
-    from csl_dist.remote.adaptation import adapt
-    from csl_dist.remote.extraction import extract
-    from csl_dist.remote.reduction import reduce
-    from csl_dist.remote.scoring import score
-    from csl_dist.remote.training import train
+    from csl_dist.flag.stage import write_flags
+    from csl_dist.evaluate.stage import write_metrics
+    from csl_dist.features.adapt import adapt
+    from csl_dist.features.stage import extract
+    from csl_dist.score.stage import reduce
+    from csl_dist.predict.stage import score
+    from csl_dist.training.stage import train
 
     stage = open_stage(config, verbose)
     for do in (extract, adapt, train, score, reduce):

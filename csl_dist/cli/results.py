@@ -11,11 +11,11 @@ from csl_dist.cli.app import Revision, Root, app, console, say
 @app.command(rich_help_panel="Results")
 def status(root: Root) -> None:
     """Show how far a run is."""
-    from csl_dist import tables
-    from csl_dist.layout import RunLayout
-    from csl_dist.pulse import read_pulse
-    from csl_dist.status import run_status
-    from csl_dist.storage import Storage
+    from csl_dist.cli import tables
+    from csl_dist.storage.paths import RunLayout
+    from csl_dist.predict.pulse import read_pulse
+    from csl_dist.audit.status import run_status
+    from csl_dist.storage.url import Storage
 
     console.print(tables.status_table(run_status(root)))
     pulse = read_pulse(RunLayout(Storage(root)))
@@ -32,7 +32,7 @@ def export(
 ) -> None:
     """Write findings for label-studio, fiftyone, cvat, activitynet, csv, parquet, hdf5."""
     from csl_dist.export import export as export_findings
-    from csl_dist.query import open_audit
+    from csl_dist.audit.reader import open_audit
 
     say(f"{form}: {export_findings(open_audit(root, revision=revision), form, out)}")
 
@@ -47,7 +47,7 @@ def report(
     revision: Revision = None,
 ) -> None:
     """Write the HTML report, and figures for print if asked for."""
-    from csl_dist.query import open_audit
+    from csl_dist.audit.reader import open_audit
     from csl_dist.report import write_report
 
     audit = open_audit(root, revision=revision)

@@ -48,10 +48,10 @@ def serve(
     verbose: Verbose = False,
 ) -> None:
     """Serve audits over HTTP, with a page to review them; Ctrl-C ends it."""
-    from csl_dist.remote.session import connect
-    from csl_dist.run_file import read_run_file
+    from csl_dist.cluster.session import connect
+    from csl_dist.storage.run_file import read_run_file
     from csl_dist.service.deployment import running_service
-    from csl_dist.service.reviews import store_of
+    from csl_dist.review.store import store_of
     from csl_dist.service.settings import ServiceSettings, is_loopback, new_token
 
     if token is None and not is_loopback(host):
@@ -92,9 +92,9 @@ def export(
     revision: Revision = None,
 ) -> None:
     """Write corrected labels in the dataset's own layout, for `csl relabel`."""
-    from csl_dist.query import open_audit
-    from csl_dist.service.corrections import write_corrected
-    from csl_dist.service.reviews import Board, store_of
+    from csl_dist.audit.reader import open_audit
+    from csl_dist.review.labels import write_corrected
+    from csl_dist.review.store import Board, store_of
 
     audit = open_audit(root, revision=revision)
     store = store_of(root, database)

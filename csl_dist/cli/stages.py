@@ -10,7 +10,7 @@ from csl_dist.config import RunConfig, load_config
 from csl_dist.errors import DataError
 
 if TYPE_CHECKING:
-    from csl_dist.remote.stage import Stage
+    from csl_dist.cluster.stage import Stage
 
 DEMO_CONFIG = Path(__file__).parents[1] / "demo.yaml"
 
@@ -22,7 +22,7 @@ def demo(
     verbose: Verbose = False,
 ) -> None:
     """Write the embedded dataset and run everything on it."""
-    from csl_dist.datasets.demo import write_demo
+    from csl_dist.data.demo import write_demo
 
     folder = root / "dataset"
     paths = [f"root={root}", f"dataset.path={folder}", f"dataset.truth={folder}/errors.csv"]
@@ -41,7 +41,7 @@ def extract(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = Fa
 @app.command(rich_help_panel="Run")
 def train(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = False) -> None:  # noqa: B006
     """Train every scorer, keeping a checkpoint of every epoch."""
-    from csl_dist.remote.training import train as train_stage
+    from csl_dist.training.stage import train as train_stage
 
     train_stage(open_stage(load_config(config, overrides), verbose))
 
@@ -56,8 +56,8 @@ def audit(
     verbose: Verbose = False,
 ) -> None:
     """Score the held-out videos with every checkpoint, and flag suspicious spans."""
-    from csl_dist.remote.following import score_and_follow
-    from csl_dist.remote.scoring import score
+    from csl_dist.predict.follow import score_and_follow
+    from csl_dist.predict.stage import score
 
     stage = open_stage(load_config(config, overrides), verbose)
     if follow:
@@ -86,7 +86,7 @@ def run(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = False)
 
 
 def open_stage(config: RunConfig, verbose: bool) -> "Stage":
-    from csl_dist.remote.stage import Stage
+    from csl_dist.cluster.stage import Stage
     from csl_dist.run import open_run, write_run_file
 
     opened = open_run(config)
@@ -95,8 +95,8 @@ def open_stage(config: RunConfig, verbose: bool) -> "Stage":
 
 
 def _run_all(config: RunConfig, verbose: bool) -> None:
-    from csl_dist.query import open_audit
-    from csl_dist.remote.following import train_and_score
+    from csl_dist.audit.reader import open_audit
+    from csl_dist.predict.follow import train_and_score
     from csl_dist.report import write_report
 
     stage = open_stage(config, verbose)
@@ -109,8 +109,8 @@ def _run_all(config: RunConfig, verbose: bool) -> None:
 
 
 def _extract(stage: "Stage") -> None:
-    from csl_dist.remote.adaptation import adapt
-    from csl_dist.remote.extraction import extract as extract_stage
+    from csl_dist.features.adapt import adapt
+    from csl_dist.features.stage import extract as extract_stage
 
     features = stage.run.config.features
     if stage.run.sources and features.weights == "random":
@@ -120,10 +120,10 @@ def _extract(stage: "Stage") -> None:
 
 
 def _find(stage: "Stage") -> None:
-    from csl_dist.findings import write_flags, write_video_outliers
-    from csl_dist.publish import publish_verdict
-    from csl_dist.rehearse import write_calibration
-    from csl_dist.remote.reduction import reduce
+    from csl_dist.flag.stage import write_flags, write_video_outliers
+    from csl_dist.flag.publish import publish_verdict
+    from csl_dist.flag.rehearse import write_calibration
+    from csl_dist.score.stage import reduce
 
     reduce(stage)
     stage.say(f"flags: {write_flags(stage.run)} spans to review")
@@ -135,8 +135,8 @@ def _find(stage: "Stage") -> None:
 
 
 def _evaluate(stage: "Stage") -> None:
-    from csl_dist import tables
-    from csl_dist.measurements import write_metrics
+    from csl_dist.cli import tables
+    from csl_dist.evaluate.stage import write_metrics
 
     metrics = write_metrics(stage.run)
     console.print(tables.metrics_table(metrics))

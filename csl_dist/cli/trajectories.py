@@ -9,7 +9,7 @@ from csl_dist.cli.app import Root, app, complain, console, say
 from csl_dist.errors import DataError, StorageError
 
 if TYPE_CHECKING:
-    from csl_dist.trajectories import TrajectoryStore
+    from csl_dist.predict.trajectories import TrajectoryStore
 
 trajectories = typer.Typer(no_args_is_help=True, help="Check what an audit has scored.")
 app.add_typer(trajectories, name="trajectories", rich_help_panel="Stores and speed")
@@ -18,7 +18,7 @@ app.add_typer(trajectories, name="trajectories", rich_help_panel="Stores and spe
 @trajectories.command()
 def verify(root: Root) -> None:
     """Read every trajectory of a run and compare it with what was written."""
-    from csl_dist.remote.progress import progress_bar
+    from csl_dist.cluster.progress import progress_bar
 
     published = list(_published(root))
     num_damaged = 0
@@ -54,10 +54,10 @@ def rm(
 
 def _published(root: str) -> Iterator[tuple[str, str, "TrajectoryStore"]]:
     """Scorer, video and store of every trajectory of a run."""
-    from csl_dist.query import open_audit
-    from csl_dist.records import copy_id
-    from csl_dist.storage import key_part
-    from csl_dist.trajectories import TrajectoryStore
+    from csl_dist.audit.reader import open_audit
+    from csl_dist.types import copy_id
+    from csl_dist.storage.url import key_part
+    from csl_dist.predict.trajectories import TrajectoryStore
 
     audit = open_audit(root)
     for scorer in audit.scorers:

@@ -10,7 +10,7 @@ from csl_dist.export.fiftyone import write_fiftyone
 from csl_dist.export.hdf5 import write_hdf5
 from csl_dist.export.label_studio import write_label_studio
 from csl_dist.export.tables import write_csv, write_parquet
-from csl_dist.query import Audit
+from csl_dist.audit.reader import Audit
 
 __all__ = ["FORMATS", "export"]
 

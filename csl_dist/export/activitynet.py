@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from csl_dist.export.spans import FlaggedVideo, counted, flagged_videos
-from csl_dist.query import Audit
+from csl_dist.audit.reader import Audit
 
 
 def write_activitynet(audit: Audit, out: Path) -> str:

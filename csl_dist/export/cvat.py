@@ -7,8 +7,8 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from csl_dist.export.spans import FlaggedVideo, counted, flagged_videos
-from csl_dist.query import Audit
-from csl_dist.storage import key_part
+from csl_dist.audit.reader import Audit
+from csl_dist.storage.url import key_part
 
 ATTRIBUTES = ("annotated", "kind", "score")
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from csl_dist.export.spans import FlaggedVideo, counted, flagged_videos
-from csl_dist.query import Audit
-from csl_dist.records import Media
-from csl_dist.storage import key_part
+from csl_dist.audit.reader import Audit
+from csl_dist.types import Media
+from csl_dist.storage.url import key_part
 
 
 def write_fiftyone(audit: Audit, out: Path) -> str:

@@ -5,10 +5,10 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from csl_dist.query import Audit
-from csl_dist.records import Split
-from csl_dist.reduce import frame_blocks
-from csl_dist.storage import key_part
+from csl_dist.audit.reader import Audit
+from csl_dist.types import Split
+from csl_dist.score.formulas import frame_blocks
+from csl_dist.storage.url import key_part
 
 CHUNK_FRAMES = 128
 

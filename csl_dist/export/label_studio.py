@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from csl_dist.export.spans import FlaggedVideo, counted, flagged_videos
-from csl_dist.query import Audit
+from csl_dist.audit.reader import Audit
 
 FROM_NAME, TO_NAME = "steps", "video"
 

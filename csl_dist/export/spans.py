@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from csl_dist.query import Audit
-from csl_dist.records import Annotation, Span, Video
+from csl_dist.audit.reader import Audit
+from csl_dist.types import Annotation, Span, Video
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

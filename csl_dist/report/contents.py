@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from csl_dist.layout import RunLayout
-from csl_dist.query import Audit
-from csl_dist.records import FloatArray, Span, Split
+from csl_dist.storage.paths import RunLayout
+from csl_dist.audit.reader import Audit
+from csl_dist.types import FloatArray, Span, Split
 from csl_dist.report.shrink import ShrunkLosses, highest_in_columns, shrunk_losses
 
 MAX_DETAILED = 40

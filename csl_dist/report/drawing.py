@@ -12,7 +12,7 @@ from html import escape
 import numpy as np
 from PIL import Image
 
-from csl_dist.records import UNLABELLED, FloatArray, IntArray, Span, runs_of
+from csl_dist.types import UNLABELLED, FloatArray, IntArray, Span, runs_of
 
 WIDTH = 1000
 """Of every picture, in SVG units."""

@@ -7,8 +7,8 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from csl_dist.query import Audit
-from csl_dist.records import Span
+from csl_dist.audit.reader import Audit
+from csl_dist.types import Span
 from csl_dist.report import contents
 from csl_dist.report.contents import VideoDetails
 from csl_dist.report.drawing import (
@@ -110,7 +110,7 @@ def _spans(flags: pd.DataFrame) -> Sequence[Span]:
 
 def calibration_sentence(audit: Audit) -> str | None:
     """What the rule finds of planted errors, in a sentence."""
-    from csl_dist.calibrate import Calibration  # scikit-learn takes a second to import
+    from csl_dist.flag.calibrate import Calibration  # scikit-learn takes a second to import
 
     root = audit.layout.root
     if not root.exists(audit.layout.CALIBRATION):

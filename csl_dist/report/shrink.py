@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from csl_dist.labelled import Labels
-from csl_dist.query import Audit
-from csl_dist.records import FloatArray, IntArray, Span
+from csl_dist.score.under import Labels
+from csl_dist.audit.reader import Audit
+from csl_dist.types import FloatArray, IntArray, Span
 
 MAX_COLUMNS = 1000
 BLOCK_FRAMES = 8192

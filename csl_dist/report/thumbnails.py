@@ -9,10 +9,10 @@ import numpy as np
 from PIL import Image
 
 from csl_dist.errors import CslError
-from csl_dist.frames import FrameFolder
-from csl_dist.query import Audit
-from csl_dist.records import Media, Span
-from csl_dist.video import VideoFile
+from csl_dist.data.media.frames import FrameFolder
+from csl_dist.audit.reader import Audit
+from csl_dist.types import Media, Span
+from csl_dist.data.media.video import VideoFile
 
 WIDTH = 112
 PER_SPAN = 3

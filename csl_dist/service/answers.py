@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from csl_dist.service.reviews import Decision, State
+from csl_dist.review.store import Decision, State
 
 
 class Problem(BaseModel):

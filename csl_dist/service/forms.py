@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from csl_dist.service.reviews import Decision
+from csl_dist.review.store import Decision
 from csl_dist.service.settings import MAX_COLUMNS, MAX_COMMENT, MAX_FRAMES_LISTED, MAX_ID, MAX_PAGE
 
 MAX_FRAME = 100_000_000

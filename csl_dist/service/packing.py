@@ -11,7 +11,7 @@ from fastapi import Response
 from pydantic_core import to_json
 
 from csl_dist.errors import DataError
-from csl_dist.records import FloatArray
+from csl_dist.types import FloatArray
 from csl_dist.service.settings import MAX_VALUES
 
 NPY_TYPE = "application/x-npy"

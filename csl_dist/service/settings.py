@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from csl_dist.errors import ConfigError
-from csl_dist.records import fingerprint
-from csl_dist.storage import Storage, key_part
+from csl_dist.types import fingerprint
+from csl_dist.storage.url import Storage, key_part
 
 DEFAULT_PORT = 8000
 

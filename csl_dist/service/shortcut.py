@@ -15,7 +15,7 @@ from csl_dist.errors import CslError
 from csl_dist.service.audits import AuditPool
 from csl_dist.service.forms import TrajectoryQuery
 from csl_dist.service.guard import App, Receive, Scope, Send
-from csl_dist.service.trajectories import trajectory_answer
+from csl_dist.service.routes.trajectories import trajectory_answer
 
 PATH = re.compile("/api/audits/([^/]+)/trajectory")
 ROUTE = SimpleNamespace(path="/api/audits/{audit}/trajectory")

@@ -14,7 +14,7 @@ CHECK_SECONDS = 5.0
 
 def submit(form: SubmitForm, address: str | None) -> tuple[str, str]:
     """Starts a job; the run root and the job's id."""
-    from csl_dist.remote.jobs import JobQueue, JobStage  # takes Ray along
+    from csl_dist.cluster.jobs import JobQueue, JobStage  # takes Ray along
 
     config = parse_config(form.config, where="config")
     return config.root, JobQueue(address).submit(config, JobStage(form.stage))
@@ -31,7 +31,7 @@ class JobRoots:
 
     def roots(self) -> list[str]:
         """Oldest first; as last known where the cluster does not answer."""
-        from csl_dist.remote.jobs import JobQueue
+        from csl_dist.cluster.jobs import JobQueue
 
         with self._lock:
             if time.monotonic() - self._checked > CHECK_SECONDS:

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from csl_dist.config import RunConfig, load_config
-from csl_dist.models import build_scorer
-from csl_dist.remote.training import training_of
+from csl_dist.training.models import build_scorer
+from csl_dist.training.stage import training_of
 from csl_dist.run import Run, open_run
-from csl_dist.score import refuse_leakage
+from csl_dist.predict.forward import refuse_leakage
 
 pytestmark = pytest.mark.slow
 

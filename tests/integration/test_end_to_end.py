@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import csl_dist
-from csl_dist.status import run_status
+from csl_dist.audit.status import run_status
 
 COMMAND = [sys.executable, "-c", "from csl_dist.cli import main; main()"]
 

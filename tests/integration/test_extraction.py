@@ -12,7 +12,7 @@ import pytest
 from processes import descendants, kill_below
 
 from csl_dist.config import load_config
-from csl_dist.features import FeatureStore
+from csl_dist.features.store import FeatureStore
 from csl_dist.run import open_run
 
 COMMAND = [sys.executable, "-c", "from csl_dist.cli import main; main()"]

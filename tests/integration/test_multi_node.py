@@ -17,7 +17,7 @@ DRIVER = """
 import os, sys, time
 from pathlib import Path
 import ray
-from csl_dist.remote.pool import ActorPool
+from csl_dist.cluster.pool import ActorPool
 
 class Noter:
     def work(self, unit):

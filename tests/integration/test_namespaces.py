@@ -31,7 +31,7 @@ score: {{group_frames: 150}}
 RESULTS = """
 import json, sys
 from csl_dist import open_audit
-from csl_dist.storage import Storage
+from csl_dist.storage.url import Storage
 audit = open_audit(sys.argv[1])
 csl = {video.id: audit.csl(video.id).tolist() for video in audit.scored_videos()}
 print(json.dumps({"metrics": Storage(sys.argv[1]).read_json("metrics.json"), "csl": csl}))

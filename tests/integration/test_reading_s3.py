@@ -9,7 +9,7 @@ import pytest
 
 import csl_dist
 from csl_dist.report import write_report
-from csl_dist.storage import Storage
+from csl_dist.storage.url import Storage
 
 moto = pytest.importorskip("moto.server", reason="moto is not installed")
 ROOT = "s3://audits-to-read/runs/made"

@@ -16,14 +16,14 @@ import pytest
 import uvicorn
 
 import csl_dist
-from csl_dist.records import Split
-from csl_dist.relabel import relabel
-from csl_dist.run_file import put_videos, read_videos
+from csl_dist.types import Split
+from csl_dist.audit.relabel import relabel
+from csl_dist.storage.run_file import put_videos, read_videos
 from csl_dist.service import audits
 from csl_dist.service.app import create_app
-from csl_dist.service.reviews import store_of
+from csl_dist.review.store import store_of
 from csl_dist.service.settings import ServiceSettings
-from csl_dist.verdict import put_flags, read_flags
+from csl_dist.flag.verdict import put_flags, read_flags
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 TOKEN = "a-token-for-the-browser"

@@ -12,7 +12,7 @@ import pytest
 from ray_cluster import PATIENCE, RunningCluster, ray_cluster
 from s3_server import BUCKET, FaultyProxy, settings
 
-from csl_dist.storage import Storage
+from csl_dist.storage.url import Storage
 
 pytestmark = pytest.mark.slow
 

@@ -16,17 +16,17 @@ from rich.console import Console
 from csl_dist.bench.made import NUM_CLASSES, write_checkpoints, write_features
 from csl_dist.config import CheckpointsConfig, RunConfig, parse_config
 from csl_dist.errors import CheckpointError, NotReadyError
-from csl_dist.models import Place, build_scorer
-from csl_dist.pulse import Pulse, read_pulse
-from csl_dist.records import Annotation
-from csl_dist.remote import scoring
-from csl_dist.remote.following import score_and_follow
-from csl_dist.remote.pool import ActorPool
-from csl_dist.remote.score_actor import ScoreActor
-from csl_dist.remote.scoring import publish, score, scoring_rows
-from csl_dist.remote.stage import Stage
+from csl_dist.training.models import Place, build_scorer
+from csl_dist.predict.pulse import Pulse, read_pulse
+from csl_dist.types import Annotation
+from csl_dist.predict import stage as scoring
+from csl_dist.predict.follow import score_and_follow
+from csl_dist.cluster.pool import ActorPool
+from csl_dist.predict.actor import ScoreActor
+from csl_dist.predict.stage import publish, score, scoring_rows
+from csl_dist.cluster.stage import Stage
 from csl_dist.run import Run, moved_of, open_run
-from csl_dist.worklist import plan_scorers, scored_annotations, unpublished_groups
+from csl_dist.predict.plan import plan_scorers, scored_annotations, unpublished_groups
 
 pytestmark = [pytest.mark.usefixtures("ray_session"), pytest.mark.timeout(200)]
 

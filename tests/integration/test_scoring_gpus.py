@@ -16,9 +16,9 @@ import sys
 import ray
 from rich.console import Console
 from csl_dist.config import load_config
-from csl_dist.remote.pool import ActorPool
-from csl_dist.remote.scoring import score
-from csl_dist.remote.stage import Stage
+from csl_dist.cluster.pool import ActorPool
+from csl_dist.predict.stage import score
+from csl_dist.cluster.stage import Stage
 from csl_dist.run import open_run
 
 ray.init(num_cpus=2, num_gpus=int(sys.argv[2]), include_dashboard=False, log_to_driver=False)

@@ -1,0 +1,96 @@
+"""How fast a training worker is, beside a plain loop with the same model and batches."""
+
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from torch.nn.functional import cross_entropy
+
+from csl_dist.training.batches import padded_batch
+from made import NUM_CLASSES, write_features
+from csl_dist.config import RunConfig, parse_config
+from csl_dist.features.store import FeatureReader
+from csl_dist.training.models import build_scorer
+from csl_dist.cluster.session import connect
+from csl_dist.cluster.stage import Stage
+from csl_dist.training.stage import Training, fit_trainings, training_of
+from csl_dist.run import open_run
+from csl_dist.training.train import class_counts, class_weights, epoch_batches
+
+NUM_VIDEOS, NUM_FRAMES = 15, 256
+EPOCHS = 4
+BATCH_FRAMES = 1024
+
+
+def bench_train(repeats: int) -> dict[str, float]:
+    """Frames per second of a worker over those of the loop, both with one thread, once started.
+
+    Both save a checkpoint of every epoch, with the optimiser's state.
+    """
+    ratios, rates = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        write_features(Path(folder), num_videos=NUM_VIDEOS, num_frames=NUM_FRAMES, split="train")
+        connect()
+        for repeat in range(repeats):
+            run = open_run(run_config(Path(folder), repeat))
+            training = training_of(run, "transformer", run.dataset.folds[0])
+            loop = loop_rate(training, Path(folder))
+            fit_trainings(
+                Stage(run=run, console=Console(stderr=True)), [training], title="train: epochs"
+            )
+            rates.append(worker_rate(run.config, training))
+            ratios.append(rates[-1] / loop)
+    return {
+        "vs_loop": round(statistics.median(ratios), 3),
+        "frames_per_second": round(statistics.median(rates), 1),
+    }
+
+
+def run_config(folder: Path, repeat: int) -> RunConfig:
+    data = {
+        "root": str(folder / f"run-{repeat}"),
+        "dataset": {"path": str(folder / "manifest.csv")},
+        "scorers": {"transformer": {"arguments": {"preset": "small"}}},
+        "train": {"epochs": EPOCHS, "batch_frames": BATCH_FRAMES},
+    }
+    return parse_config(data, where="the benchmark")
+
+
+def worker_rate(config: RunConfig, training: Training) -> float:
+    """Frames per second from the first checkpoint's publication to the last one's."""
+    metas = Path(config.root).glob("transformer/fold-0/checkpoints/*/epoch-*/meta.json")
+    published = sorted(meta.stat().st_mtime for meta in metas)
+    return _epoch_frames(training) * (EPOCHS - 1) / (published[-1] - published[0])
+
+
+def loop_rate(training: Training, folder: Path) -> float:
+    """Frames per second of what one would write in a page, from the second epoch on."""
+    torch.set_num_threads(1)
+    task = training.task
+    reader = FeatureReader(training.features, {})
+    labels = {a.video: torch.from_numpy(a.labels_T) for a in task.annotations}
+    weights_C = torch.from_numpy(class_weights(class_counts(task.annotations, NUM_CLASSES))).float()
+    model = build_scorer(task.model).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=task.config.learning_rate)
+    begun = time.perf_counter()
+    for epoch in range(1, EPOCHS + 1):
+        if epoch == 2:
+            begun = time.perf_counter()
+        for windows in epoch_batches(task, epoch):
+            batch = padded_batch(windows, reader.read, torch.device("cpu"))
+            targets = torch.stack([labels[window.video] for window in windows])
+            loss = cross_entropy(model(*batch).flatten(0, 1), targets.flatten(), weight=weights_C)
+            optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), task.config.clip_norm)
+            optimizer.step()
+        state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+        torch.save(state, folder / f"epoch-{epoch}.pt")
+    return _epoch_frames(training) * (EPOCHS - 1) / (time.perf_counter() - begun)
+
+
+def _epoch_frames(training: Training) -> int:
+    return sum(annotation.num_frames for annotation in training.task.annotations)

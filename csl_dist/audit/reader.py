@@ -1,0 +1,468 @@
+"""Audit: read what a run has found, from its root alone.
+
+Reading needs no Ray, no model and no dataset, and writes nothing. A run in progress can be read
+too: `missing` says what it lacks, and what is asked for and not there yet is a NotReadyError.
+"""
+
+import difflib
+from functools import cached_property, lru_cache
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from csl_dist.score.ensemble import Scale, ensemble_score
+from csl_dist.errors import DataError, NotReadyError
+from csl_dist.score.under import LabelledTrajectory, Labels, class_ids
+from csl_dist.storage.paths import RunLayout
+from csl_dist.types import (
+    Annotation,
+    FloatArray,
+    IntArray,
+    PlantedError,
+    Split,
+    Video,
+    spans_where,
+)
+from csl_dist.score.formulas import (
+    chosen_rows,
+    cumulative_loss,
+    frame_blocks,
+    frame_scores,
+    smoothed_as_named,
+)
+from csl_dist.storage.run_file import read_run_file, read_videos
+from csl_dist.measures import base_and_smoothing
+from csl_dist.score.store import ScoreStore
+from csl_dist.strategies import Strategy
+from csl_dist.storage.url import Storage, key_part
+from csl_dist.predict.trajectories import Trajectory, TrajectoryStore
+from csl_dist.flag.verdict import Verdict, read_corrections, read_flags, read_verdict
+
+MAX_KEPT = 256
+"""Videos, times scorers, whose labels and open trajectories an audit keeps: about 0.1 GB."""
+
+
+def open_audit(root: str, *, revision: int | None = None) -> "Audit":
+    """The audit in a run root, a path or URL; `revision` 0 is the first, None the newest."""
+    return Audit(root, revision=revision)
+
+
+class Audit:
+    """The findings of a run under one version of its labels; the last used files are kept open."""
+
+    def __init__(
+        self,
+        root: str,
+        *,
+        revision: int | None = None,
+        draft: tuple[int, Verdict] | None = None,
+    ):
+        """`draft` is the number and verdict of an audit in the making, which is then meant."""
+        run = read_run_file(root)
+        self.config = run.config
+        self.classes = run.classes
+        self.layout = RunLayout(Storage(root))
+        self.videos_by_id = {video.id: video for video in read_videos(self.layout)}
+        self._verdicts = _verdicts(self.layout)
+        if draft is not None:
+            revision = draft[0]
+            self._verdicts[revision] = draft[1]
+        self.revision = max(self._current(), default=0) if revision is None else revision
+        if self.revision and self.revision not in self._verdicts:
+            known = ", ".join(str(number) for number in self._verdicts) or "none"
+            raise DataError(f"{root} has no audit number {self.revision}; it has {known}")
+        self._trajectory = lru_cache(MAX_KEPT)(self._read_trajectory)
+        self._annotated = lru_cache(MAX_KEPT)(self._read_annotation)
+
+    def __repr__(self) -> str:
+        num_videos = len(self.scored_videos())
+        return f"Audit({self.layout.root.url!r}, {num_videos} videos, revision {self.revision})"
+
+    @property
+    def verdict(self) -> Verdict:
+        """What decided on the flags; NotReadyError where there are none yet."""
+        if self.revision not in self._verdicts:
+            raise NotReadyError(f"{self.layout.root.url} has no flags yet; run `csl audit`")
+        return self._verdicts[self.revision]
+
+    @property
+    def has_flags(self) -> bool:
+        """Whether the run has come as far as that."""
+        return self.revision in self._verdicts
+
+    @property
+    def revisions(self) -> list[int]:
+        """Numbers of all audits of this run: 0, and one for each time labels were corrected."""
+        return sorted({0, *self._verdicts})
+
+    @property
+    def scorers(self) -> list[str]:
+        return list(self.config.scorers)
+
+    @property
+    def scorer(self) -> str:
+        """The scorer that is meant where none is named: the one that explains flags."""
+        if self.has_flags:
+            return self.verdict.temporal
+        named = self.config.flag.scorer
+        return named if named in self.scorers else self.scorers[0]
+
+    @property
+    def known_errors(self) -> tuple[PlantedError, ...]:
+        """Label errors whose place is known: planted, listed, or annotated."""
+        return self.verdict.known_errors
+
+    def scored_videos(self) -> list[Video]:
+        """Videos that checkpoints are evaluated on: those to audit, and those for the threshold."""
+        wanted = (Split.AUDIT, Split.VAL)
+        return [video for video in self.videos_by_id.values() if video.split in wanted]
+
+    def video(self, video: str) -> Video:
+        """A video that is scored; DataError where the run has none such."""
+        return self.videos_by_id[self._known(video)]
+
+    def missing(self) -> list[str]:
+        """What an unfinished run lacks, a sentence each; empty where all is there."""
+        sentences = []
+        wanted = [video.id for video in self.scored_videos()]
+        scored = {unit.name for unit in ScoreStore(self.layout.scores).done()}
+        for scorer in self.scorers:
+            published = self._store(scorer).published_fingerprints()
+            without = [video for video in wanted if key_part(video) not in published]
+            sentences += _lacking(without, len(wanted), f"trajectory of {scorer}")
+            without = [v for v in wanted if ScoreStore.unit(v, scorer, "").name not in scored]
+            sentences += _lacking(without, len(wanted), f"score of {scorer}")
+        if 0 not in self._verdicts:
+            sentences.append("there are no flags yet")
+        return sentences
+
+    def videos(self) -> pd.DataFrame:
+        """The audited videos, worst first; NaN where a video has no score yet.
+
+        `worst` and `mean` are of the score that decides on flags, over the video's frames.
+        """
+        flags = self.flags() if self.has_flags else pd.DataFrame({"video": []})
+        num_flags = flags.video.value_counts()
+        rows = []
+        for video in self.scored_videos():
+            if video.split is not Split.AUDIT:
+                continue
+            row = {"video": video.id, "flags": int(num_flags.get(video.id, 0))}
+            rows.append(row | self._video_facts(video.id))
+        columns = ["video", "frames", "seconds", "flags", "worst", "mean"]
+        table = pd.DataFrame(rows, columns=columns)
+        return table.sort_values(["worst", "video"], ascending=[False, True], ignore_index=True)
+
+    def flags(
+        self,
+        *,
+        top: int | None = None,
+        video: str | None = None,
+        label: str | None = None,
+        kind: str | None = None,
+        min_score: float | None = None,
+        from_seconds: float | None = None,
+        to_seconds: float | None = None,
+    ) -> pd.DataFrame:
+        """Flagged spans, worst first; those that fit all that is given, the first `top` of them.
+
+        A label is the annotated or the suggested one; a time range is touched, not enclosed.
+        """
+        table = self._flags
+        if video is not None:
+            table = table[table.video == self._known(video)]
+        if label is not None:
+            table = table[(table.label == label) | (table.suggested == label)]
+        if kind is not None:
+            table = table[table.kind == kind]
+        if min_score is not None:
+            table = table[table.score >= min_score]
+        if from_seconds is not None:
+            table = table[table.stop_seconds > from_seconds]
+        if to_seconds is not None:
+            table = table[table.start_seconds < to_seconds]
+        return table.head(top if top is not None else len(table)).reset_index(drop=True)
+
+    @cached_property
+    def _flags(self) -> pd.DataFrame:
+        return read_flags(self.layout.revision(self.revision))
+
+    def corrections(self) -> pd.DataFrame:
+        """Spans whose label this audit corrected; empty for the first."""
+        layout = self.layout.revision(self.revision)
+        return read_corrections(layout) if self.revision else pd.DataFrame()
+
+    def scores(self, video: str, *, scorer: str | None = None) -> pd.DataFrame:
+        """Every stored score of a video, a row a frame. Higher is more suspicious."""
+        scorer = self._scorer(scorer)
+        annotation = self.annotation(video, scorer=scorer)
+        store = self._scores_of(video)
+        columns = {name: store.read(video, scorer, name) for name in store.names(video, scorer)}
+        names = np.array([*self.classes, ""], dtype=object)
+        return pd.DataFrame(
+            {
+                "frame": np.arange(annotation.num_frames),
+                "seconds": annotation.times_T,
+                "label": names[annotation.labels_T],
+                **columns,
+            }
+        )
+
+    def score(
+        self, video: str, name: str, *, labels: Labels | None = None, scorer: str | None = None
+    ) -> FloatArray:
+        """One score (T,) of a video, smoothed as its name ends; NaN on frames without a label.
+
+        Under other `labels`, only frames whose label differs are computed anew.
+        """
+        scorer = self._scorer(scorer)
+        base, smoothing = base_and_smoothing(name)
+        score_T = self._scores_of(self._known(video)).read(video, scorer, base)
+        if labels is None and not smoothing:
+            return score_T
+        labels_T = self.annotation(video, scorer=scorer).labels_T
+        if labels is not None:
+            given_T = class_ids(labels, self.classes, video, len(labels_T))
+            score_T = self._rescored(video, scorer, base, score_T, given_T)
+            labels_T = given_T
+        window = self.config.reduce.window
+        return smoothed_as_named(score_T, labels_T, smoothing=smoothing, window=window)
+
+    def deciding_score(self, video: str, *, labels: Labels | None = None) -> FloatArray:
+        """The score (T,) that is compared with the threshold, of one scorer or of both."""
+        verdict = self.verdict
+        if verdict.scales is None or verdict.framewise is None:
+            return self.score(video, verdict.score, labels=labels, scorer=verdict.scorer)
+        temporal, framewise = (Scale(mean=m, deviation=d) for m, d in verdict.scales)
+        return ensemble_score(
+            self.score(video, verdict.score, labels=labels, scorer=verdict.temporal),
+            self.score(video, verdict.score, labels=labels, scorer=verdict.framewise),
+            (temporal, framewise),
+        )
+
+    def annotation(self, video: str, *, scorer: str | None = None) -> Annotation:
+        """The labels and times of a video's frames, as this audit saw them."""
+        return self._annotated(video, self._scorer(scorer))[0]
+
+    def csl(
+        self,
+        video: str,
+        *,
+        labels: Labels | None = None,
+        every: int | None = None,
+        weighted: bool | None = None,
+        scorer: str | None = None,
+    ) -> FloatArray:
+        """CSL (T,) of a video: under its labels, or others, over every n-th checkpoint.
+
+        `every` and `weighted` None are as the run has them. Frames without a label have NaN.
+        """
+        if labels is None and every is None and weighted in (None, self.config.reduce.weighted):
+            return self.score(video, "csl", scorer=scorer)
+        if every is not None:
+            losses_ET = self.trajectory(video, labels=labels, weighted=weighted, scorer=scorer)
+            return cumulative_loss(every_nth(losses_ET, every))
+        return self.under(
+            video,
+            checkpoints=self.config.reduce.checkpoints,
+            labels=labels,
+            weighted=weighted,
+            scorer=scorer,
+        ).csl()
+
+    def trajectory(
+        self,
+        video: str,
+        *,
+        frames: slice | int | None = None,
+        labels: Labels | None = None,
+        weighted: bool | None = None,
+        scorer: str | None = None,
+    ) -> FloatArray:
+        """Losses (E, frames) of a video's labels, or of other `labels` of all its frames."""
+        return self.under(
+            video, frames=frames, labels=labels, weighted=weighted, scorer=scorer
+        ).loss()
+
+    def under(
+        self,
+        video: str,
+        *,
+        frames: slice | int | None = None,
+        checkpoints: Strategy = "full",
+        labels: Labels | None = None,
+        weighted: bool | None = None,
+        scorer: str | None = None,
+    ) -> LabelledTrajectory:
+        """Loss, CSL, margin and prediction of frames at checkpoints, under their labels or others.
+
+        `checkpoints` is a strategy's name or a tuple of epochs; `labels` are those of all frames.
+        """
+        scorer = self._scorer(scorer)
+        trajectory = self.log_probabilities(video, scorer=scorer)
+        span = _frame_range(frames, trajectory.shape[1], video)
+        labels_T = self.annotation(video, scorer=scorer).labels_T
+        if labels is not None:
+            labels_T = class_ids(labels, self.classes, video, trajectory.shape[1])
+        return LabelledTrajectory(
+            trajectory=trajectory,
+            labels_T=labels_T[span.start : span.stop],
+            weights_C=self._loss_weights(video, scorer, weighted),
+            start=span.start,
+            rows=chosen_rows(trajectory.epochs, checkpoints),
+        )
+
+    def log_probabilities(self, video: str, *, scorer: str | None = None) -> Trajectory:
+        """The stored trajectory of a video, which is read as asked for and knows no labels."""
+        return self._trajectory(self._known(video), self._scorer(scorer))
+
+    def to_xarray(
+        self, video: str, *, frames: slice | int | None = None, scorer: str | None = None
+    ) -> xr.DataArray:
+        """Log-probabilities with named dimensions: checkpoint, frame, class."""
+        scorer = self._scorer(scorer)
+        trajectory = self.log_probabilities(video, scorer=scorer)
+        span = _frame_range(frames, trajectory.shape[1], video)
+        annotation = self.annotation(video, scorer=scorer)
+        names = np.array([*self.classes, ""])
+        return xr.DataArray(
+            trajectory.read(span.start, span.stop),
+            dims=("checkpoint", "frame", "class"),
+            coords={
+                "checkpoint": trajectory.epochs,
+                "frame": np.arange(span.start, span.stop),
+                "class": list(self.classes),
+                "seconds": ("frame", annotation.times_T[span.start : span.stop]),
+                "label": ("frame", names[annotation.labels_T[span.start : span.stop]]),
+            },
+            name="log_probability",
+            attrs={"video": video, "scorer": scorer, "fold": trajectory.fold},
+        )
+
+    def label_ids(self, labels: Labels, video: str) -> IntArray:
+        """Class ids (T,) of labels of all of a video's frames; DataError where they do not fit."""
+        return class_ids(labels, self.classes, video, self.annotation(video).num_frames)
+
+    def class_weights(self, video: str, *, scorer: str | None = None) -> FloatArray:
+        """Weights (C,) of the loss when the scorer behind a video was trained."""
+        return self._annotated(video, self._scorer(scorer))[1]
+
+    def labels_from(self, video: str) -> str | None:
+        """Where a video's corrected labels came from; None for the dataset's own."""
+        corrected_by = self._corrected_by(self._known(video))
+        return self._verdicts[corrected_by].labels if corrected_by else None
+
+    def _current(self) -> list[int]:
+        """Audits that rest on the scores that are there now."""
+        if 0 not in self._verdicts:
+            return []
+        made_from = self._verdicts[0].made_from
+        return [n for n, verdict in self._verdicts.items() if verdict.made_from == made_from]
+
+    def _corrected_by(self, video: str) -> int:
+        """The last audit so far that corrected a video's labels; 0 where none did."""
+        wanted = [
+            number
+            for number, verdict in self._verdicts.items()
+            if number <= self.revision
+            and verdict.made_from == self.verdict.made_from
+            and video in verdict.changed
+        ]
+        return max(wanted, default=0)
+
+    def _scores_of(self, video: str) -> ScoreStore:
+        return ScoreStore(self.layout.revision(self._corrected_by(video)).scores)
+
+    def _read_annotation(self, video: str, scorer: str) -> tuple[Annotation, FloatArray]:
+        return self._scores_of(self._known(video)).read_annotation(video, scorer)
+
+    def _read_trajectory(self, video: str, scorer: str) -> Trajectory:
+        return self._store(scorer).trajectory(video)
+
+    def _loss_weights(self, video: str, scorer: str, weighted: bool | None = None) -> FloatArray:
+        """Weights (C,) that losses are read with; as the run has it unless `weighted` is given."""
+        use_weights = self.config.reduce.weighted if weighted is None else weighted
+        return self._annotated(video, scorer)[1] if use_weights else np.ones(len(self.classes))
+
+    def _rescored(
+        self, video: str, scorer: str, base: str, score_T: FloatArray, labels_T: IntArray
+    ) -> FloatArray:
+        """A stored score (T,) with the frames that have another label now computed anew."""
+        annotated_T = self.annotation(video, scorer=scorer).labels_T
+        weights_C = self._loss_weights(video, scorer)
+        trajectory = self._trajectory(video, scorer)
+        chosen = chosen_rows(trajectory.epochs, self.config.reduce.checkpoints)
+        num_checkpoints, _, num_classes = trajectory.shape
+        rescored_T = score_T.copy()
+        for span in spans_where(labels_T != annotated_T):
+            for block in frame_blocks(len(span), num_checkpoints * num_classes):
+                part = slice(span.start + block.start, span.start + block.stop)
+                logp_ETC = trajectory.read(part.start, part.stop)[chosen]
+                rescored_T[part] = frame_scores(logp_ETC, labels_T[part], weights_C)[base]
+        return rescored_T
+
+    def _video_facts(self, video: str) -> dict[str, float]:
+        try:
+            annotation = self.annotation(video)
+            score_T = (
+                self.deciding_score(video) if self.has_flags else self.score(video, "smoothed")
+            )
+        except NotReadyError:
+            return {}
+        facts = {"frames": annotation.num_frames, "seconds": float(annotation.times_T[-1])}
+        if not np.isnan(score_T).all():
+            facts |= {"worst": float(np.nanmax(score_T)), "mean": float(np.nanmean(score_T))}
+        return facts
+
+    def _store(self, scorer: str) -> TrajectoryStore:
+        return TrajectoryStore(self.layout.scorer(scorer))
+
+    def _scorer(self, scorer: str | None) -> str:
+        if scorer is not None and scorer not in self.scorers:
+            names = ", ".join(self.scorers)
+            raise DataError(f"there is no scorer {scorer!r}; the run has {names}")
+        return scorer or self.scorer
+
+    def _known(self, video: str) -> str:
+        if video not in self.videos_by_id:
+            known = [v.id for v in self.scored_videos()]
+            near = difflib.get_close_matches(video, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise DataError(f"the run has no video {video!r}{hint}")
+        if self.videos_by_id[video].split is Split.TRAIN:
+            raise DataError(f"video {video!r} is trained on, so that it has no scores")
+        return video
+
+
+def every_nth(values_ET: FloatArray, every: int) -> FloatArray:
+    """Every n-th checkpoint (…, T), counted so that n, 2n, 3n … are kept."""
+    if not 1 <= every <= len(values_ET):
+        raise DataError(f"every is {every}, but there are {len(values_ET)} checkpoints")
+    return values_ET[every - 1 :: every]
+
+
+def _frame_range(frames: slice | int | None, num_frames: int, video: str) -> range:
+    """The frames that are meant; a range, as only whole ranges are stored together."""
+    if isinstance(frames, int):
+        frames = slice(frames, frames + 1)
+    span = range(*(frames or slice(None)).indices(num_frames))
+    if span.step != 1 or not span:
+        raise DataError(f"frames {frames} are not a range within the {num_frames:,} of {video!r}")
+    return span
+
+
+def _verdicts(layout: RunLayout) -> dict[int, Verdict]:
+    """What every finished audit of a run was decided by, by its number."""
+    keys = (key.split("/") for key in layout.relabelled.list_keys())
+    numbers = sorted(int(number) for number, *rest in keys if rest == [layout.AUDIT])
+    if layout.root.exists(layout.AUDIT):
+        numbers = [0, *numbers]
+    return {number: read_verdict(layout.revision(number)) for number in numbers}
+
+
+def _lacking(videos: list[str], total: int, what: str) -> list[str]:
+    if not videos:
+        return []
+    names = ", ".join(videos[:5]) + (", …" if videos[5:] else "")
+    return [f"{len(videos)} of {total} videos have no {what} yet ({names})"]

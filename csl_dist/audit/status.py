@@ -1,0 +1,61 @@
+"""How far a run is, from storage alone."""
+
+from dataclasses import dataclass
+
+from csl_dist.config import RunConfig
+from csl_dist.storage.paths import RunLayout
+from csl_dist.types import Split
+from csl_dist.run import CNN, current_checkpoints, feature_storage
+from csl_dist.storage.run_file import read_run_config, read_videos
+from csl_dist.storage.url import Storage, key_part
+from csl_dist.predict.trajectories import TrajectoryStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageStatus:
+    """Units done of all; `total` is 0 where it is not known yet."""
+
+    stage: str
+    done: int
+    total: int
+
+
+def run_status(root: str) -> list[StageStatus]:
+    """One line per stage, in order."""
+    config = read_run_config(root)
+    layout = RunLayout(Storage(root))
+    facts = layout.root.read_json(RunLayout.RUN)
+    records = feature_storage(config).list_keys(f"{facts['encoder']}/records/videos")
+    extracted = {key.rsplit("/", 1)[1].split("@")[0] for key in records}
+    held_out = {key_part(v.id) for v in read_videos(layout) if v.split is not Split.TRAIN}
+    lines = [StageStatus(stage="extract", done=len(extracted), total=facts["num_to_extract"])]
+    for scorer, num_epochs in _trained_epochs(config).items():
+        done = sum(
+            min(num_epochs, len(current_checkpoints(layout, scorer, fold).published_epochs()))
+            for fold in range(facts["num_folds"])
+        )
+        total = num_epochs * facts["num_folds"]
+        lines.append(StageStatus(stage=f"train {scorer}", done=done, total=total))
+        if scorer not in config.scorers:
+            continue
+        published = TrajectoryStore(layout.scorer(scorer)).published_fingerprints()
+        # Copies of videos, scored for calibration, are not counted.
+        done = len(held_out & published.keys())
+        lines.append(StageStatus(stage=f"audit {scorer}", done=done, total=facts["num_scored"]))
+    outputs = {"flags": RunLayout.FLAGS}
+    if facts["has_known_errors"]:
+        outputs["metrics"] = RunLayout.METRICS
+    for name, key in outputs.items():
+        lines.append(StageStatus(stage=name, done=int(layout.root.exists(key)), total=1))
+    return lines
+
+
+def _trained_epochs(config: RunConfig) -> dict[str, int]:
+    """Epochs of every training, that of an adapted encoder first."""
+    trained = [name for name, scorer in config.scorers.items() if scorer.train]
+    epochs = dict.fromkeys(trained, config.train.epochs)
+    adapt = config.features.adapt
+    if adapt is None:
+        return epochs
+    own = {CNN: adapt.epochs}
+    return own | epochs | own

@@ -1,1 +1,0 @@
-"""Benchmarks: each compares the product with something simple, in one run."""

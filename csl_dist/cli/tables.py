@@ -1,0 +1,216 @@
+"""Tables for the terminal."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich import box
+from rich.table import Table
+
+from csl_dist.evaluate.baselines import BASELINES
+from csl_dist.features.catalog import CatalogEntry
+from csl_dist.data.check import SplitSummary
+from csl_dist.cost.plan import StagePlan
+from csl_dist.cost.rates import Rates
+from csl_dist.types import ErrorKind
+from csl_dist.audit.status import StageStatus
+from csl_dist.training.catalog import StoredTraining
+
+
+def metrics_table(metrics: dict[str, Any]) -> Table:
+    """The paper's columns and those of the run's own score, in percent."""
+    title = (
+        f"Known errors found: {metrics['videos']} videos, {metrics['frames']:,} frames, "
+        f"{metrics['checkpoints']} checkpoints"
+    )
+    table = Table(
+        title=title,
+        caption=f"own: {metrics['score']}; AP: average precision; EDA: of own",
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+        caption_justify="left",
+    )
+    table.add_column("error")
+    table.add_column("scorer")
+    own = metrics["score"]
+    columns = {
+        "AUC\nfinal": ("final", "auc_micro"),
+        "AUC\nCSL": ("csl", "auc_micro"),
+        "AUC\nsmoothed": ("csl_smoothed", "auc_micro"),
+        "AUC\nown": (own, "auc_micro"),
+        "AP\nown": (own, "average_precision"),
+        "EDA\ntop 10": (own, "eda_top_10"),
+    }
+    for heading in columns:
+        table.add_column(heading, justify="right")
+    for kind in ErrorKind:
+        rows = [(s, m[kind]) for s, m in metrics["scorers"].items() if kind in m]
+        for scorer, by_name in rows:
+            cells = [percent(by_name[name], metric) for name, metric in columns.values()]
+            table.add_row(kind, scorer, *cells, end_section=scorer == rows[-1][0])
+    return table
+
+
+def rivals_table(metrics: dict[str, Any]) -> Table:
+    """The run's own score, then the paper's and the baselines, which are the temporal scorer's."""
+    own, temporal = metrics["scorer"], metrics["temporal_scorer"]
+    table = Table(
+        title=f"Beside other methods on the trajectories of {temporal}",
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+    )
+    table.add_column("score")
+    kinds = list(metrics["scorers"][temporal])
+    for kind in kinds:
+        for metric in ("AUC", "AP"):
+            table.add_column(f"{kind}\n{metric}", justify="right")
+    rows = {f"{metrics['score']}, {own}": (own, metrics["score"])}
+    rows |= {name: (temporal, name) for name in ("csl_smoothed", *BASELINES)}
+    for heading, (scorer, name) in rows.items():
+        cells = [
+            percent(metrics["scorers"][scorer][kind][name], metric)
+            for kind in kinds
+            for metric in ("auc_micro", "average_precision")
+        ]
+        table.add_row(heading, *cells, end_section=name == "csl_smoothed")
+    return table
+
+
+def flag_sentence(metrics: dict[str, Any]) -> str:
+    """What reviewers of the flags meet."""
+    words = {
+        "precision": "of flags are right",
+        "recall": "of known errors are flagged",
+        "kind_accuracy": "of these with the right kind",
+        "suggestion_accuracy": "of mislabelled ones with the right label suggested",
+    }
+    found = metrics["flags"]
+    return "flags: " + ", ".join(f"{found[k]:.0%} {w}" for k, w in words.items() if k in found)
+
+
+def budget_sentence(metrics: dict[str, Any], kind: str, top: int = 5) -> str:
+    """What a reviewer of the worst footage finds of one kind of error."""
+    found = metrics["scorers"][metrics["scorer"]][kind][metrics["score"]]
+    minutes = metrics["top_percent_minutes"][kind][str(top)]
+    return (
+        f"review: the worst {top} % of the footage, {minutes:.1f} minutes, are wrong to "
+        f"{percent(found, f'precision_top_{top}')} % and hold "
+        f"{percent(found, f'recall_top_{top}')} % of the {kind} errors' frames"
+    )
+
+
+def percent(metrics: dict[str, list[float]], name: str) -> str:
+    return f"{100 * metrics[name][0]:.1f}" if name in metrics else "-"
+
+
+def dataset_table(lines: Sequence[SplitSummary]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("split")
+    for heading in ("videos", "hours", "frames"):
+        table.add_column(heading, justify="right")
+    for line in lines:
+        table.add_row(
+            line.split, f"{line.num_videos:,}", f"{line.hours:.2f}", f"{line.num_frames:,}"
+        )
+    return table
+
+
+def class_table(classes: Sequence[str], lines: Sequence[SplitSummary]) -> Table:
+    """Frames of each class in each split."""
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("frames of class")
+    for line in lines:
+        table.add_column(line.split, justify="right")
+    for i, name in enumerate(classes):
+        table.add_row(name, *(f"{line.class_frames_C[i]:,}" for line in lines))
+    return table
+
+
+def feature_table(entries: Sequence[CatalogEntry]) -> Table:
+    """What a feature store holds; `repeated` frames could not be decoded."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("encoder", "video", "version"):
+        table.add_column(heading)
+    for heading in ("frames", "MiB", "repeated"):
+        table.add_column(heading, justify="right")
+    for entry in entries:
+        stored = entry.stored
+        facts = (f"{stored.num_frames:,}", str(len(stored.repeated) or "")) if stored else ("…", "")
+        size = f"{entry.num_bytes / 2**20:,.1f}"
+        table.add_row(entry.encoder, entry.video, entry.fingerprint, facts[0], size, facts[1])
+    total = sum(entry.num_bytes for entry in entries)
+    table.caption = f"{len(entries)} entries, {total / 2**20:,.1f} MiB; … is not finished"
+    return table
+
+
+def training_table(trainings: Sequence[StoredTraining]) -> Table:
+    """Trainings under a run root; those that an audit uses are marked."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("scorer", "fold", "training", "used"):
+        table.add_column(heading)
+    for heading in ("epochs", "last", "trained on", "loss"):
+        table.add_column(heading, justify="right")
+    for training in trainings:
+        last = training.infos[-1] if training.infos else None
+        loss = last.metrics.get("train_loss") if last else None
+        table.add_row(
+            training.scorer,
+            str(training.fold),
+            training.training,
+            "yes" if training.is_current else "",
+            str(len(training.infos)),
+            str(last.epoch) if last else "",
+            f"{len(last.train_ids)} videos" if last else "",
+            f"{loss:.4f}" if loss is not None else "",
+        )
+    return table
+
+
+def status_table(lines: Sequence[StageStatus]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("stage")
+    table.add_column("done", justify="right")
+    table.add_column("of", justify="right")
+    for line in lines:
+        table.add_row(line.stage, f"{line.done:,}", f"{line.total:,}")
+    return table
+
+
+def plan_table(stages: Sequence[StagePlan]) -> Table:
+    """What each stage of a planned run takes, and all of them."""
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("stage")
+    for heading in ("units", "PFLOP", "GB", "hours"):
+        table.add_column(heading, justify="right")
+    table.add_column("limited by")
+    for stage in stages:
+        table.add_row(
+            stage.stage,
+            f"{stage.num_units:,}",
+            f"{stage.flops / 1e15:,.1f}",
+            f"{stage.num_bytes / 1e9:,.1f}",
+            f"{stage.hours:,.2f}",
+            stage.limit,
+            end_section=stage is stages[-1],
+        )
+    table.add_row(
+        "all",
+        f"{sum(stage.num_units for stage in stages):,}",
+        f"{sum(stage.flops for stage in stages) / 1e15:,.1f}",
+        f"{sum(stage.num_bytes for stage in stages) / 1e9:,.1f}",
+        f"{sum(stage.hours for stage in stages):,.2f}",
+    )
+    return table
+
+
+def rates_table(rates: Rates) -> Table:
+    """What was measured."""
+    table = Table(box=box.SIMPLE_HEAD, title=rates.device, title_justify="left")
+    table.add_column("stage")
+    table.add_column("TFLOP/s", justify="right")
+    table.add_column("frames a pass", justify="right")
+    for name, rate in rates.stages.items():
+        table.add_row(name, f"{rate.flops_per_second / 1e12:.3g}", f"{rate.num_frames:,}")
+    if rates.decoded_per_cpu is not None:
+        table.caption = f"decoding: {rates.decoded_per_cpu:,.0f} frames/s a core"
+        table.caption_justify = "left"
+    return table

@@ -1,0 +1,1 @@
+"""Ray: connecting to it, pools of actors, progress, and runs as jobs."""

@@ -1,0 +1,293 @@
+"""What a run would take: units, arithmetic, storage, hours and cost, before anything is run.
+
+The arithmetic of a scorer is counted on a short sequence and extended to the length of a video. How
+fast it goes was measured on such a GPU (`Rates`), or else is an assumed share of its peak.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from csl_dist.training.batches import windows_of
+from csl_dist.config import FeaturesConfig, RunConfig
+from csl_dist.training.models import ModelSpec, Place, Scorer, build_scorer
+from csl_dist.cost.rates import Rates
+from csl_dist.predict.forward import length_class
+
+SUPPOSED_FPS = 25.0
+TRAIN_SHARE = 50 / 80
+"""Of the paper's 80 videos, 50 train."""
+RESNET18_FLOPS = 3.63e9
+"""Of one frame of 224 x 224; torchvision documents 1.814e9 multiply-adds."""
+TRAIN_FACTOR = 3
+"""Forward and backward pass over the forward pass alone."""
+PROBE_FRAMES = 64
+PLAIN_TYPE_BYTES = {"float16": 2, "float32": 4}
+DECODED_PER_CPU = 120.0
+"""Frames that a core decodes and fits in a second: `python benchmarks/decode.py --frames 500`."""
+SCORES_PER_FRAME = 4
+"""Arrays that reduction writes for each scorer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """A kind of GPU: dense bf16 (T4, V100: fp16) peak, and what an hour of one costs."""
+
+    peak_tflops: float
+    dollars: float
+
+
+GPUS = {
+    "t4": Gpu(65, 0.75),  # g4dn.2xlarge
+    "v100": Gpu(125, 3.06),  # p3.2xlarge
+    "l4": Gpu(121, 0.98),  # g6.2xlarge
+    "a10g": Gpu(70, 1.21),  # g5.2xlarge
+    "a100": Gpu(312, 2.74),  # p4d.24xlarge, 21.96 for eight
+    "h100": Gpu(989, 6.88),  # p5.48xlarge, 55.04 for eight
+}
+"""Peaks without sparsity, and dollars for an hour on demand in us-east-1 of a machine with about
+eight CPUs a GPU, as of 2026; spot is about a third. NVIDIA's data sheets and AWS's price list were
+not at hand: peaks agree with hmc-tech.com's comparisons (A100; L4 within 4 %) and with tables in
+public training code (all six); prices with tables in public cost tools, which have P4d and P5 after
+AWS's cut of June 2025 (usage.ai, LLM Cost Optimization on AWS, 2026, tells of it). Check a price
+that matters, and give it as --price."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Footage:
+    """How much there is to do: lengths in sampled frames of the videos of each use."""
+
+    train: tuple[int, ...]
+    scored: tuple[int, ...]
+    """Audited videos, and those that set the threshold."""
+    copies: tuple[int, ...] = ()
+    """Scored once more with steps swapped."""
+    has_pixels: bool
+    """Whether features are to be extracted; False where the user brought them."""
+    num_classes: int
+    num_features: int
+    num_folds: int = 1
+
+
+def supposed_footage(
+    config: RunConfig, *, num_videos: int, minutes: float, num_classes: int, num_features: int
+) -> Footage:
+    """Footage of a dataset that is not at hand: videos of one length, split as in the paper."""
+    fps = config.dataset.fps or SUPPOSED_FPS
+    frames = (round(minutes * 60 * fps),)
+    folds = config.dataset.folds or 1
+    num_train = num_videos if folds > 1 else round(num_videos * TRAIN_SHARE)
+    num_scored = num_videos if folds > 1 else num_videos - num_train
+    return Footage(
+        train=frames * num_train,
+        scored=frames * num_scored,
+        copies=frames * min(num_scored, config.audit.swapped_copies),
+        has_pixels=config.dataset.source != "features",
+        num_classes=num_classes,
+        num_features=num_features,
+        num_folds=folds,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machines:
+    """What there is to do it with."""
+
+    num_gpus: int
+    """Or cores, where rates were measured on one."""
+    gpu: Gpu
+    utilisation: float
+    """Share of the peak that is reached, where that was not measured."""
+    cpus_per_gpu: int
+    rates: Rates | None = None
+
+    @property
+    def on_cores(self) -> bool:
+        """Whether there are no GPUs, so that cores do everything."""
+        return self.rates is not None and not self.rates.on_gpu
+
+    @property
+    def num_cpus(self) -> int:
+        """Cores that decode."""
+        return self.num_gpus * (1 if self.on_cores else self.cpus_per_gpu)
+
+    @property
+    def decoded_per_cpu(self) -> float:
+        measured = self.rates.decoded_per_cpu if self.rates is not None else None
+        return measured or DECODED_PER_CPU
+
+    def flops_per_second(self, stage: str) -> float:
+        """Of one GPU."""
+        if self.rates is not None:
+            return self.rates.flops_per_second(stage)
+        return self.gpu.peak_tflops * 1e12 * self.utilisation
+
+    def named(self, num_busy: int) -> str:
+        return f"{num_busy} {'core' if self.on_cores else 'GPU'}{'s' * (num_busy > 1)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagePlan:
+    """What one stage takes."""
+
+    stage: str
+    num_units: int
+    flops: float
+    num_bytes: float
+    hours: float
+    limit: str
+    """What holds it back: decoding, or so many GPUs at work."""
+
+
+def plan_run(config: RunConfig, footage: Footage, machines: Machines) -> list[StagePlan]:
+    """One line per stage, in order, but for fine-tuning the encoder and its scorer `cnn`."""
+    stages = [_extract(config, footage, machines)] if footage.has_pixels else []
+    for name, spec in scorer_specs(config, footage).items():
+        if config.scorers[name].train:
+            stages.append(_train(name, spec, config, footage, machines))
+        stages.append(_score(name, spec, config, footage, machines))
+    return stages
+
+
+def scorer_specs(config: RunConfig, footage: Footage) -> dict[str, ModelSpec]:
+    """The models of a run by scorer, but for `cnn`."""
+    specs = {
+        name: ModelSpec(
+            name=own.model or name,
+            arguments=own.arguments,
+            num_features=footage.num_features,
+            num_classes=footage.num_classes,
+            max_frames=own.max_frames,
+        )
+        for name, own in config.scorers.items()
+    }
+    return {name: spec for name, spec in specs.items() if spec.name != "cnn"}
+
+
+def dollars_of(stages: Sequence[StagePlan], machines: Machines) -> float:
+    """The cost of all GPUs for as long as the run takes."""
+    return sum(stage.hours for stage in stages) * machines.num_gpus * machines.gpu.dollars
+
+
+def _extract(config: RunConfig, footage: Footage, machines: Machines) -> StagePlan:
+    lengths = unique_videos(footage)
+    num_frames = sum(lengths)
+    flops = num_frames * encoder_flops(config.features)
+    encode = flops / machines.flops_per_second("extract") / machines.num_gpus
+    decode = num_frames / machines.decoded_per_cpu / machines.num_cpus
+    if machines.on_cores:
+        seconds, limit = encode + decode, machines.named(machines.num_gpus)
+    elif decode > encode:
+        seconds, limit = decode, f"decoding on {machines.num_cpus} CPUs"
+    else:
+        seconds, limit = encode, machines.named(machines.num_gpus)
+    bytes_per_frame = footage.num_features * PLAIN_TYPE_BYTES[config.features.dtype]
+    return StagePlan(
+        stage="extract",
+        num_units=sum(math.ceil(t / config.features.chunk_frames) for t in lengths),
+        flops=flops,
+        num_bytes=num_frames * bytes_per_frame,
+        hours=seconds / 3600,
+        limit=limit,
+    )
+
+
+def encoder_flops(config: FeaturesConfig) -> float:
+    """Of one frame."""
+    return RESNET18_FLOPS * (config.size / 224) ** 2
+
+
+def unique_videos(footage: Footage) -> tuple[int, ...]:
+    """Lengths of the videos without repeats: with folds, every video is both trained and scored."""
+    return footage.scored if footage.num_folds > 1 else footage.train + footage.scored
+
+
+def _train(
+    name: str, spec: ModelSpec, config: RunConfig, footage: Footage, machines: Machines
+) -> StagePlan:
+    stage, epochs, folds = f"train {name}", config.train.epochs, footage.num_folds
+    # Each fold trains on all videos but its own share.
+    share = 1 - 1 / folds if folds > 1 else 1.0
+    one_epoch = forward_flops(spec, footage.train) * share
+    flops = one_epoch * TRAIN_FACTOR * epochs * folds
+    weights = sum(p.numel() for p in build_scorer(spec).parameters()) * 4
+    busy = min(machines.num_gpus, folds * config.train.workers)
+    return StagePlan(
+        stage=stage,
+        num_units=epochs * folds,
+        flops=flops,
+        # Every epoch's weights, and the optimiser's two moments of the newest.
+        num_bytes=weights * (epochs + 2) * folds,
+        hours=flops / machines.flops_per_second(stage) / busy / 3600,
+        limit=machines.named(busy),
+    )
+
+
+def _score(
+    name: str, spec: ModelSpec, config: RunConfig, footage: Footage, machines: Machines
+) -> StagePlan:
+    stage, epochs, folds = f"audit {name}", config.train.epochs, footage.num_folds
+    lengths = footage.scored + footage.copies
+    flops = forward_flops(spec, lengths) * epochs
+    trajectory = footage.num_classes * epochs * PLAIN_TYPE_BYTES[config.score.dtype]
+    busy = min(machines.num_gpus, epochs * folds)
+    return StagePlan(
+        stage=stage,
+        # Copies are grouped apart.
+        num_units=epochs
+        * sum(num_groups(p, config.score.group_frames) for p in (footage.scored, footage.copies)),
+        flops=flops,
+        num_bytes=sum(lengths) * (trajectory + SCORES_PER_FRAME * 4),
+        hours=flops / machines.flops_per_second(stage) / busy / 3600,
+        limit=machines.named(busy),
+    )
+
+
+def num_groups(lengths: Sequence[int], group_frames: int) -> int:
+    """Groups of videos, in the order of their ids, that units score together."""
+    count = 0
+    room: dict[int, int] = {}
+    for length in lengths:
+        kind = length_class(length)
+        if room.get(kind, 0) < length:
+            count += 1
+            room[kind] = group_frames
+        room[kind] -= length
+    return count
+
+
+def forward_flops(spec: ModelSpec, lengths: Sequence[int]) -> float:
+    """Floating-point operations of a forward pass over videos of these lengths, in windows.
+
+    Two counts on short sequences give the part that grows with the frames and the part that grows
+    with their square, which attention has.
+    """
+    scorer = build_scorer(spec).eval()
+    short = _counted_flops(scorer, spec.num_features, PROBE_FRAMES)
+    double = _counted_flops(scorer, spec.num_features, 2 * PROBE_FRAMES)
+    square = max(0.0, (double - 2 * short) / (2 * PROBE_FRAMES**2))
+    linear = short / PROBE_FRAMES - square * PROBE_FRAMES
+
+    def of_video(length: int) -> float:
+        windows = [len(window.span) for window in windows_of("", length, spec)]
+        return sum(linear * frames + square * frames**2 for frames in windows)
+
+    return sum(of_video(length) * count for length, count in Counter(lengths).items())
+
+
+@torch.inference_mode()
+def _counted_flops(scorer: Scorer, num_features: int, num_frames: int) -> float:
+    index_BT = torch.arange(num_frames, dtype=torch.float32)[None]
+    # The counter knows the matrix products of plain attention, not the CPU's fused kernel.
+    with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
+        scorer(
+            torch.zeros(1, num_frames, num_features),
+            torch.zeros(1, num_frames, dtype=torch.bool),
+            Place(index_BT, torch.tensor([float(num_frames)])),
+        )
+    return float(counter.get_total_flops())

@@ -1,0 +1,238 @@
+"""Look at every label, video and feature file before any work is done with them.
+
+Every problem is found in one pass, each told with its file; nothing stops at the first.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from csl_dist.config import DatasetConfig, RunConfig
+from csl_dist.data.planted import corrupted, planted_kinds
+from csl_dist.data.layouts import Dataset, read_errors
+from csl_dist.data.tracks import LabelTrack
+from csl_dist.errors import CslError, DataError
+from csl_dist.features.sources import pixel_source
+from csl_dist.data.feature_files import FeatureFile, inspect_all
+from csl_dist.types import UNLABELLED, IntArray, Media, Split, Timeline, Video
+from csl_dist.data.media.timeline import sampled
+from csl_dist.data.media.video import whole_frames
+
+PROBE_THREADS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VideoFacts:
+    """What was found out about one video, and what is wrong with it."""
+
+    video: Video
+    problems: tuple[str, ...] = ()
+    timeline: Timeline | None = None
+    class_frames_C: IntArray | None = None
+    file: FeatureFile | None = None
+    """Of a video whose features the user brought."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitSummary:
+    """What one split holds."""
+
+    split: Split
+    num_videos: int
+    hours: float
+    num_frames: int
+    class_frames_C: tuple[int, ...]
+
+
+def look_at_videos(dataset: Dataset, config: DatasetConfig) -> Iterator[VideoFacts]:
+    """Reads every label file and looks into every source, several at once."""
+    tracks = {video.id: _track_or_error(dataset, video) for video in dataset.videos}
+    readable = {
+        v.id: track.num_frames(v.source_fps)
+        for v in dataset.videos
+        if v.media is Media.FEATURES and not isinstance(track := tracks[v.id], CslError)
+    }
+    files, refused = inspect_all(
+        {video.id: video.source for video in dataset.videos if video.id in readable},
+        readable,
+        frames_last=dataset.features_frames_last,
+        trim=config.length_mismatch == "trim",
+    )
+
+    def look_at(video: Video) -> VideoFacts:
+        problems = [str(e) for e in (tracks[video.id], refused.get(video.id)) if _is_error(e)]
+        try:
+            return _look_at(dataset, video, files.get(video.id), config, problems)
+        except CslError as error:
+            return VideoFacts(video=video, problems=(*problems, str(error)))
+
+    with ThreadPoolExecutor(PROBE_THREADS) as pool:
+        yield from pool.map(look_at, dataset.videos)
+
+
+def _track_or_error(dataset: Dataset, video: Video) -> LabelTrack | CslError:
+    try:
+        return dataset.track(video)
+    except CslError as error:
+        return error
+
+
+def _is_error(value: object) -> bool:
+    return isinstance(value, CslError)
+
+
+def _look_at(
+    dataset: Dataset,
+    video: Video,
+    file: FeatureFile | None,
+    config: DatasetConfig,
+    problems: list[str],
+) -> VideoFacts:
+    """What a video holds, beside the problems that are known already."""
+    timeline: Timeline | None = None
+    if file is not None:
+        timeline, _ = sampled(np.arange(file.num_frames) / video.source_fps, config.fps)
+        problems = problems + _value_problems(video, file)
+    elif video.media is not Media.FEATURES:
+        timeline = _look_at_pixels(video, config.fps)
+    if timeline is None or problems:
+        return VideoFacts(video=video, problems=tuple(problems), timeline=timeline, file=file)
+    labels_T = dataset.labels(video, timeline)
+    labelled = labels_T[labels_T != UNLABELLED]
+    if not len(labelled):
+        problems = [f"{video.labels}: video {video.id!r} has no labelled frame"]
+    return VideoFacts(
+        video=video,
+        problems=tuple(problems),
+        timeline=timeline,
+        class_frames_C=np.bincount(labelled, minlength=len(dataset.classes)),
+        file=file,
+    )
+
+
+def _look_at_pixels(video: Video, fps: float | None) -> Timeline:
+    """The timeline, after the first and last frames that will be used were really decoded."""
+    source = pixel_source(video)
+    timeline, _ = sampled(source.times(), fps)
+    for place in (0, -1):
+        list(whole_frames(source.decode(timeline.times_T[[place]])))
+    return timeline
+
+
+def _value_problems(video: Video, file: FeatureFile) -> list[str]:
+    """Features that can't be learned from."""
+    features_TD = file.read()
+    if not np.isfinite(features_TD).all():
+        frames = np.flatnonzero(~np.isfinite(features_TD).all(axis=1))
+        return [
+            f"{video.source}: features of {len(frames):,} frames, the first {frames[0]:,}, "
+            "are NaN or infinite; extract them again"
+        ]
+    if len(features_TD) > 1 and not features_TD.std(axis=0).any():
+        return [f"{video.source}: features are the same in every frame; extract them again"]
+    return []
+
+
+def summaries(dataset: Dataset, facts: list[VideoFacts]) -> list[SplitSummary]:
+    """One line per split that has videos."""
+    lines = []
+    for split in Split:
+        found = [f for f in facts if f.video.split is split]
+        counts = [f.class_frames_C for f in found if f.class_frames_C is not None]
+        timelines = [f.timeline for f in found if f.timeline is not None]
+        if found:
+            total_C = np.sum([np.zeros(len(dataset.classes)), *counts], axis=0)
+            lines.append(
+                SplitSummary(
+                    split=split,
+                    num_videos=len(found),
+                    hours=sum(timeline.duration for timeline in timelines) / 3600,
+                    num_frames=sum(len(timeline.times_T) for timeline in timelines),
+                    class_frames_C=tuple(int(n) for n in total_C),
+                )
+            )
+    return lines
+
+
+def all_problems(dataset: Dataset, facts: list[VideoFacts], config: RunConfig) -> list[str]:
+    """Everything that is wrong: with the list, with each video, and with all together."""
+    problems = [*dataset.problems, *(p for found in facts for p in found.problems)]
+    problems += _width_problems(facts)
+    path = config.dataset.path
+    if len({video.media is Media.FEATURES for video in dataset.videos}) > 1:
+        problems.append(f"{path}: some videos have ready features and others do not; set source")
+    if not any(fold.train for fold in dataset.folds):
+        problems.append(f"{path}: there are no training videos; mark some, or use folds")
+    if not dataset.in_split(Split.AUDIT):
+        problems.append(f"{path}: there are no videos to audit; mark some, or use folds")
+    return problems + _class_problems(dataset, facts) + _truth_problems(dataset, facts, config)
+
+
+def _class_problems(dataset: Dataset, facts: list[VideoFacts]) -> list[str]:
+    """Classes that occur, or are declared, but that a fold's training never sees."""
+    problems = []
+    counts = {f.video.id: f.class_frames_C for f in facts if f.class_frames_C is not None}
+    for fold in dataset.folds:
+        trained = [counts[video] for video in fold.train if video in counts]
+        if not trained:
+            continue
+        seen_C = np.sum(trained, axis=0)
+        where = f" of fold {fold.index}" if len(dataset.folds) > 1 else ""
+        problems += [
+            f"class {name!r} never occurs in training{where}; no checkpoint can know it"
+            for name, count in zip(dataset.classes, seen_C, strict=True)
+            if count == 0
+        ]
+    return problems
+
+
+def _truth_problems(dataset: Dataset, facts: list[VideoFacts], config: RunConfig) -> list[str]:
+    """Known errors that can't be read, and errors that can't be planted."""
+    problems = []
+    try:
+        if config.dataset.truth is not None:
+            read_errors(config.dataset.truth)
+        planted = planted_kinds(dataset.audited_ids(), dataset.trained_ids(), config.corrupt)
+        chosen = [pair for kinds in planted.values() for pair in kinds.items()]
+    except CslError as error:
+        return [str(error)]
+    timelines = {f.video.id: (f.video, f.timeline) for f in facts if f.timeline and not f.problems}
+    for video_id, kind in chosen:
+        if video_id in timelines:
+            video, timeline = timelines[video_id]
+            labels_T = dataset.labels(video, timeline)
+            try:
+                corrupted(
+                    labels_T, kind, video_id, config.corrupt, num_classes=len(dataset.classes)
+                )
+            except DataError as error:
+                problems.append(str(error))
+    return problems
+
+
+def _width_problems(facts: list[VideoFacts]) -> list[str]:
+    """Feature files that are not as wide as most."""
+    widths = Counter(f.file.width for f in facts if f.file is not None)
+    if len(widths) < 2:
+        return []
+    usual = widths.most_common(1)[0][0]
+    return [
+        f"{f.file.path}: features are {f.file.width} wide, but {usual} in most other videos"
+        for f in facts
+        if f.file is not None and f.file.width != usual
+    ]
+
+
+def orientation(facts: list[VideoFacts]) -> str | None:
+    """How ready-made features lie in their files, in words."""
+    files = [f.file for f in facts if f.file is not None]
+    if not files:
+        return None
+    turned = sum(file.frames_last for file in files)
+    return (
+        f"features: {len(files) - turned:,} files are (frames, width), {turned:,} are "
+        "(width, frames), told apart by the number of labels"
+    )

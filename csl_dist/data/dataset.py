@@ -1,0 +1,122 @@
+"""Dataset: classes, videos and their labels, whatever the layout on disk."""
+
+import csv
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from csl_dist.data.tracks import LabelTrack
+from csl_dist.errors import DataError
+from csl_dist.data.feature_files import TRIM_SHARE
+from csl_dist.types import ErrorKind, IntArray, PlantedError, Span, Split, Timeline, Video
+
+FORM_ERRORS = (AttributeError, KeyError, TypeError, ValueError)
+"""What parsing a file of another form raises."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fold:
+    """One model's share of the work: what it trains on, and what it scores."""
+
+    index: int
+    train: tuple[str, ...]
+    scored: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownSegment:
+    """A segment that the dataset itself says is wrong, in seconds."""
+
+    kind: ErrorKind
+    start_seconds: float
+    stop_seconds: float
+
+
+def no_known_segments(video: Video) -> list[KnownSegment]:
+    return []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """Annotated videos; labels are read when asked for."""
+
+    classes: tuple[str, ...]
+    videos: tuple[Video, ...]
+    read_track: Callable[[Video], LabelTrack]
+    problems: tuple[str, ...] = ()
+    """What is wrong with the list of videos; `csl check` prints it, everything else refuses it."""
+    folds: tuple[Fold, ...] = ()
+    length_mismatch: str = "error"
+    features_frames_last: bool = False
+    """How the layout stores features, for files that could be read either way."""
+    known_segments: Callable[[Video], list[KnownSegment]] = no_known_segments
+
+    def in_split(self, *splits: Split) -> list[Video]:
+        return [video for video in self.videos if video.split in splits]
+
+    def audited_ids(self) -> list[str]:
+        return [video.id for video in self.in_split(Split.AUDIT)]
+
+    def trained_ids(self) -> list[str]:
+        """Videos that any fold trains on."""
+        return sorted({video for fold in self.folds for video in fold.train})
+
+    def folds_by_video(self) -> dict[str, int]:
+        """Index of the fold that scores a video, by its id."""
+        return {video: fold.index for fold in self.folds for video in fold.scored}
+
+    def labels(self, video: Video, timeline: Timeline) -> IntArray:
+        """Class ids (T,) of a video's frames; counts that differ are refused unless trimmed."""
+        track = self.track(video)
+        misfit = track.misfit(timeline)
+        where = f"({video.labels}, {video.source})"
+        if misfit is not None and self.length_mismatch == "error":
+            raise DataError(
+                f"video {video.id!r}: {misfit.words} {where}; correct the file, or set "
+                "dataset.length_mismatch: trim"
+            )
+        if misfit is not None and misfit.share > TRIM_SHARE:
+            raise DataError(
+                f"video {video.id!r}: {misfit.words} {where}, too far apart to trim; is a rate "
+                "wrong (dataset.labels_fps, frames_fps)?"
+            )
+        return track.at(timeline.times_T)
+
+    def track(self, video: Video) -> LabelTrack:
+        """A video's labels; whatever is wrong with their form is told as such."""
+        try:
+            return self.read_track(video)
+        except FORM_ERRORS as error:
+            raise DataError(
+                f"{video.labels}: the labels of video {video.id!r} do not have the expected form "
+                f"({type(error).__name__}: {error})"
+            ) from error
+        except DataError as error:
+            if video.labels in str(error):
+                raise
+            raise DataError(f"{video.labels}: video {video.id!r}: {error}") from error
+
+
+def read_errors(path: str) -> list[PlantedError]:
+    """Known label errors from a CSV with columns video, kind, start, stop, true_label."""
+    try:
+        with Path(path).open(newline="", encoding="utf-8-sig") as file:
+            errors = [
+                PlantedError(
+                    video=row["video"],
+                    kind=ErrorKind(row["kind"]),
+                    span=Span(int(row["start"]), int(row["stop"])),
+                    true_label=row["true_label"] or None,
+                )
+                for row in csv.DictReader(file)
+            ]
+    except OSError as error:
+        raise DataError(f"can't read the known errors {path}: {error.strerror}") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(
+            f"{path}: expected columns video, kind ({', '.join(ErrorKind)}), start, stop, "
+            f"true_label; got {error}"
+        ) from error
+    if not errors:
+        raise DataError(f"{path} lists no errors; leave dataset.truth out where none are known")
+    return errors

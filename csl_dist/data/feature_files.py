@@ -1,0 +1,175 @@
+"""Ready-made feature files: npy, HDF5, Zarr or text, either way round.
+
+A file may hold (T, D) or (D, T). Which of the two is told by the number of frames that the labels
+lead one to expect; a file that fits neither is refused.
+"""
+
+import math
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import numpy.typing as npt
+
+from csl_dist.storage.zarr import open_array
+from csl_dist.errors import CslError, DataError
+from csl_dist.storage.url import Storage
+from csl_dist.data.media.video import file_facts
+
+SUFFIXES = (".npy", ".h5", ".hdf5", ".zarr", ".txt")
+PICKLE_SUFFIXES = (".pkl", ".pickle", ".pt", ".pth")
+TRIM_SHARE = 0.05
+"""With `length_mismatch: trim`, frames and labels may differ by this share."""
+
+NUMPY_HEADER_LOCK = threading.Lock()
+"""NumPy parses a file's header as Python source, and Python 3.11 miscounts its parser's depth when
+two threads parse at once: a SystemError now and then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureFile:
+    """A feature file whose orientation is known."""
+
+    path: str
+    """`file.h5#name` names an array inside a file."""
+    num_frames: int
+    width: int
+    frames_last: bool
+    """True for (D, T), as MS-TCN stores them."""
+
+    def read(self) -> npt.NDArray[np.float32]:
+        """Features (T, D)."""
+        with open_features(self.path) as array:
+            values = np.asarray(array[:], dtype=np.float32)
+        return np.ascontiguousarray(values.T if self.frames_last else values)
+
+
+def inspect(path: str, expected: tuple[int, int], *, width: int | None = None) -> FeatureFile:
+    """Finds out the orientation of a file, from its shape alone.
+
+    `expected` are the fewest and most frames that go with the labels. Where both ways round fit,
+    the axis that has the `width` of the other files is the width.
+    """
+    shape = feature_shape(path)
+    fewest, most = expected
+    fits = [fewest <= size <= most for size in shape]
+    if not any(fits):
+        frames = f"{fewest:,}" if fewest == most else f"{fewest:,} or more"
+        raise DataError(
+            f"{path}: features are {shape[0]:,} x {shape[1]:,}, but the labels have {frames} "
+            "frames, which fits neither axis; correct the file, its fps, or set "
+            "dataset.length_mismatch: trim"
+        )
+    frames_last = fits[1] and not fits[0]
+    if all(fits) and shape[0] != shape[1] and width in shape:
+        frames_last = shape[0] == width
+    num_frames, found = shape[::-1] if frames_last else shape
+    return FeatureFile(path=path, num_frames=num_frames, width=found, frames_last=frames_last)
+
+
+def inspect_all(
+    paths: dict[str, str], expected: dict[str, tuple[int, int]], *, frames_last: bool, trim: bool
+) -> tuple[dict[str, FeatureFile], dict[str, DataError]]:
+    """Files whose orientation is settled together, and what is wrong with the others, by video.
+
+    A file that fits both ways, such as a square one, lies as most others do, or as its layout has
+    it (`frames_last`).
+    """
+    shapes: dict[str, tuple[int, int]] = {}
+    problems: dict[str, DataError] = {}
+    for video, path in paths.items():
+        try:
+            shapes[video] = feature_shape(path)
+        except DataError as error:
+            problems[video] = error
+    sizes = Counter(size for shape in shapes.values() for size in set(shape))
+    width = sizes.most_common(1)[0][0] if len(shapes) > 1 else None
+    files: dict[str, FeatureFile] = {}
+    for video in shapes:
+        try:
+            files[video] = inspect(paths[video], slackened(expected[video], trim), width=width)
+        except DataError as error:
+            problems[video] = error
+    sure = [f.frames_last for v, f in files.items() if shapes[v][0] != shapes[v][1]]
+    usual = sum(sure) > len(sure) / 2 if sure else frames_last
+    for video, file in files.items():
+        if shapes[video][0] == shapes[video][1]:
+            files[video] = replace(file, frames_last=usual)
+    return files, problems
+
+
+def slackened(expected: tuple[int, int], trim: bool) -> tuple[int, int]:
+    """The range of lengths that trimming accepts."""
+    if not trim:
+        return expected
+    fewest, most = expected
+    return math.floor(fewest * (1 - TRIM_SHARE)), math.ceil(most * (1 + TRIM_SHARE))
+
+
+def feature_shape(path: str) -> tuple[int, int]:
+    with open_features(path) as array:
+        shape = tuple(array.shape)
+    if len(shape) != 2:
+        raise DataError(f"{path}: features must have two axes, frames and width, but are {shape}")
+    return shape[0], shape[1]
+
+
+def feature_file_facts(source: str) -> dict[str, object]:
+    """What tells a changed feature file; of a Zarr array, which is a folder, all its files."""
+    path, _, name = source.partition("#")
+    if not path.endswith(".zarr"):
+        return file_facts(path) | {"name": name}
+    files = sorted(file for file in (Path(path) / name).rglob("*") if file.is_file())
+    stats = [(str(file.relative_to(path)), file.stat()) for file in files]
+    return {"files": [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]}
+
+
+@contextmanager
+def open_features(path: str) -> Iterator[Any]:
+    """The array in a file, not yet read where the format allows that."""
+    file, _, name = path.partition("#")
+    suffix = Path(file).suffix.lower()
+    if suffix in PICKLE_SUFFIXES:
+        raise DataError(
+            f"{file} is a pickle, and reading it would run the code inside; convert it: "
+            "np.save('features.npy', np.asarray(array, dtype='float32'))"
+        )
+    if suffix not in SUFFIXES:
+        raise DataError(f"{file} is no feature file; expected one of {', '.join(SUFFIXES)}")
+    if not Path(file).exists():
+        raise DataError(f"the feature file {file} does not exist")
+    try:
+        if suffix == ".npy":
+            with NUMPY_HEADER_LOCK:
+                array = np.load(file, mmap_mode="r", allow_pickle=False)
+            yield array
+        elif suffix == ".txt":
+            yield np.loadtxt(file, dtype=np.float32, ndmin=2)
+        elif suffix == ".zarr":
+            yield open_array(Storage(file), name, any_format=True)
+        else:
+            with h5py.File(file) as content:
+                yield content[name or _only_array(content, file)]
+    except CslError:
+        raise
+    except (AttributeError, EOFError, KeyError, OSError, TypeError, ValueError) as error:
+        raise DataError(f"{path} can't be read as features: {error}") from error
+
+
+def _only_array(content: h5py.File, file: str) -> str:
+    names: list[str] = []
+    content.visititems(
+        lambda name, item: names.append(name) if getattr(item, "ndim", 0) == 2 else None
+    )
+    if len(names) != 1:
+        raise DataError(
+            f"{file} holds {len(names)} two-axis arrays; name one as {file}#name "
+            f"({', '.join(names[:4])})"
+        )
+    return names[0]

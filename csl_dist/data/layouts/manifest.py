@@ -1,0 +1,102 @@
+"""The `manifest` layout: a CSV that lists videos and their label files.
+
+Columns: id, source (video file, frame folder, or feature file), labels (a text file with one class
+name per entry, `-` being unlabelled), split (train, val or audit; may be left out with
+folds), fps (label entries per second), and optionally source_fps (of frame folders and features;
+else fps) and group. Paths are relative to the CSV. Classes are the lines of `classes.txt` beside
+it, or else all names in the label files, sorted.
+"""
+
+import csv
+from pathlib import Path
+
+from csl_dist.config import DatasetConfig
+from csl_dist.data.dataset import Dataset
+from csl_dist.data.layouts.names import NameTracks
+from csl_dist.data.media.sources import media_of
+from csl_dist.data.text import UNLABELLED_NAMES, read_lines
+from csl_dist.errors import DataError
+from csl_dist.types import Media, Split, Video
+
+COLUMNS = ("id", "source", "labels", "fps")
+
+
+def open_manifest(config: DatasetConfig) -> Dataset:
+    """Reads the list of videos; label files are read later, one by one."""
+    path = Path(config.path)
+    if path.is_dir():
+        path = path / "manifest.csv"
+    videos: list[Video] = []
+    problems: list[str] = []
+    for line, row in _read_rows(path):
+        try:
+            videos.append(_read_row(row, f"{path}:{line}", path.parent))
+        except DataError as error:
+            problems.append(str(error))
+    classes = _read_classes(path.parent / "classes.txt", videos)
+    return Dataset(
+        classes=classes,
+        videos=tuple(videos),
+        read_track=NameTracks(classes, 0.0),
+        problems=tuple(problems),
+    )
+
+
+def _read_rows(path: Path) -> list[tuple[int, dict[str, str]]]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file)
+            missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+            if missing:
+                raise DataError(f"{path}: column {', '.join(missing)} is missing")
+            rows = [(reader.line_num, row) for row in reader]
+    except OSError as error:
+        raise DataError(f"can't read the manifest {path}: {error.strerror}") from error
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is not a CSV file in UTF-8: {error}") from error
+    if not rows:
+        raise DataError(f"{path} lists no videos")
+    return rows
+
+
+def _read_row(row: dict[str, str], where: str, folder: Path) -> Video:
+    row = {name: (value or "").strip() for name, value in row.items() if name is not None}
+    for name in ("id", "source", "labels"):
+        if not row[name]:
+            raise DataError(f"{where}: {name} is empty")
+    split = row.get("split") or Split.AUDIT
+    if split not in list(Split):
+        raise DataError(f"{where}: split is {split!r}, expected {', '.join(Split)}")
+    fps = _rate(row["fps"], "fps", where)
+    media = media_of(str(folder / row["source"]))
+    source_fps = _rate(row["source_fps"], "source_fps", where) if row.get("source_fps") else fps
+    return Video(
+        id=row["id"],
+        split=Split(split),
+        source=str(folder / row["source"]),
+        labels=str(folder / row["labels"]),
+        media=media,
+        source_fps=0.0 if media is Media.VIDEO else source_fps,
+        labels_fps=fps,
+        group=row.get("group") or None,
+    )
+
+
+def _rate(text: str, name: str, where: str) -> float:
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = 0.0
+    if not 0 < rate < float("inf"):
+        raise DataError(f"{where}: {name} is {text!r}, expected a number above 0")
+    return rate
+
+
+def _read_classes(path: Path, videos: list[Video]) -> tuple[str, ...]:
+    if path.exists():
+        return tuple(line for line in read_lines(path) if line)
+    names: set[str] = set()
+    for video in videos:
+        if Path(video.labels).exists():
+            names.update(read_lines(video.labels))
+    return tuple(sorted(names.difference(UNLABELLED_NAMES)))

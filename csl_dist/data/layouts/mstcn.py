@@ -1,0 +1,97 @@
+"""The layout of MS-TCN, used for GTEA, 50Salads and Breakfast, and by ASFormer and others.
+
+`features/<v>.npy` as (D, T), `groundTruth/<v>.txt` with one class name per frame, `mapping.txt`
+with lines `id name`, and `splits/train.split1.bundle` and `test.split1.bundle` that list `<v>.txt`.
+"""
+
+from pathlib import Path
+
+from csl_dist.config import DatasetConfig
+from csl_dist.data.dataset import Dataset
+from csl_dist.data.layouts.names import NameTracks
+from csl_dist.data.media.sources import find_features, find_video, made_video
+from csl_dist.data.text import read_lines
+from csl_dist.errors import DataError
+from csl_dist.types import Media, Split, Video
+
+BUNDLES = {Split.TRAIN: "train", Split.AUDIT: "test"}
+
+
+def open_mstcn(config: DatasetConfig) -> Dataset:
+    root = Path(config.path)
+    classes = read_mapping(root / "mapping.txt")
+    videos, problems = [], []
+    for split, where, stem in _listed(root, config):
+        labels = _label_file(root / "groundTruth", stem)
+        if labels is None:
+            problems.append(f"{where}: video {stem!r} has no label file in {root}/groundTruth")
+            continue
+        video = _find(root, stem, split, str(labels), config)
+        if video is None:
+            problems.append(f"{where}: video {stem!r} has no features or video in {root}")
+            continue
+        videos.append(video)
+    return Dataset(
+        classes=classes,
+        videos=tuple(videos),
+        read_track=NameTracks(classes, config.labels_fps or config.features_fps),
+        problems=tuple(problems),
+        features_frames_last=True,
+    )
+
+
+def read_mapping(path: Path) -> tuple[str, ...]:
+    """Class names by id, from lines `id name`; ids must count up from 0."""
+    names: dict[int, str] = {}
+    for line, text in enumerate(read_lines(path), start=1):
+        number, _, name = text.partition(" ")
+        if not number.isdigit() or not name.strip():
+            raise DataError(f"{path}:{line}: expected `id name`, got {text!r}")
+        if int(number) in names:
+            raise DataError(f"{path}:{line}: id {number} is used twice")
+        names[int(number)] = name.strip()
+    if sorted(names) != list(range(len(names))) or not names:
+        raise DataError(f"{path}: ids must count up from 0, but are {sorted(names)[:8]} …")
+    return tuple(names[i] for i in range(len(names)))
+
+
+def read_bundle(path: Path) -> list[tuple[int, str]]:
+    """Line numbers and ids of the videos in a bundle, which may hold bare names or paths."""
+    return [
+        (line, Path(text).name.removesuffix(".txt"))
+        for line, text in enumerate(read_lines(path), start=1)
+        if text and not text.startswith("#")
+    ]
+
+
+def _listed(root: Path, config: DatasetConfig) -> list[tuple[Split, str, str]]:
+    """Split, place of mention, and id of every video."""
+    folder = root / "splits"
+    if not folder.is_dir():
+        files = sorted((root / "groundTruth").glob("[!.]*"))
+        if not files:
+            raise DataError(f"{root} has neither splits nor groundTruth")
+        return [(Split.AUDIT, str(file), file.name.removesuffix(".txt")) for file in files]
+    listed = []
+    for split, name in BUNDLES.items():
+        path = folder / f"{name}.split{config.split}.bundle"
+        listed += [(split, f"{path}:{line}", stem) for line, stem in read_bundle(path)]
+    return listed
+
+
+def _label_file(folder: Path, stem: str) -> Path | None:
+    """Label files have the ending .txt, or none."""
+    return next((p for p in (folder / f"{stem}.txt", folder / stem) if p.exists()), None)
+
+
+def _find(root: Path, stem: str, split: Split, labels: str, config: DatasetConfig) -> Video | None:
+    return made_video(
+        stem,
+        split,
+        labels,
+        wanted=config.source,
+        options={
+            Media.FEATURES: (find_features(root / "features", stem), config.features_fps),
+            Media.VIDEO: (find_video(root / "videos", stem), 0.0),
+        },
+    )

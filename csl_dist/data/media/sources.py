@@ -1,0 +1,58 @@
+"""Find a video's pixels or features in a folder."""
+
+from pathlib import Path
+
+from csl_dist.data import feature_files
+from csl_dist.types import Media, Split, Video
+
+VIDEO_SUFFIXES = (".mp4", ".avi", ".mkv", ".mov", ".webm")
+
+
+def find_video(folder: Path, stem: str) -> Path | None:
+    return _with_suffix(folder, stem, VIDEO_SUFFIXES)
+
+
+def find_features(folder: Path, stem: str) -> Path | None:
+    return _with_suffix(folder, stem, feature_files.SUFFIXES)
+
+
+def media_of(source: str) -> Media:
+    """What a path is, by its name: feature file, video file, or else a folder of frames."""
+    path = Path(source.partition("#")[0])
+    suffix = path.suffix.lower()
+    if path.is_dir() and suffix != ".zarr":
+        return Media.FRAMES
+    if suffix in (*feature_files.SUFFIXES, *feature_files.PICKLE_SUFFIXES):
+        return Media.FEATURES
+    return Media.VIDEO if suffix else Media.FRAMES
+
+
+def _with_suffix(folder: Path, stem: str, suffixes: tuple[str, ...]) -> Path | None:
+    candidates = (folder / f"{stem}{suffix}" for suffix in suffixes)
+    return next((path for path in candidates if path.exists()), None)
+
+
+def find_frames(folder: Path, name: str) -> Path | None:
+    return folder / name if (folder / name).is_dir() else None
+
+
+def made_video(
+    video_id: str,
+    split: Split,
+    labels: str,
+    *,
+    wanted: str,
+    options: dict[Media, tuple[Path | None, float]],
+) -> Video | None:
+    """A video with the first source that exists and is wanted; options give path and rate."""
+    for media, (source, fps) in options.items():
+        if source is not None and wanted in ("auto", media):
+            return Video(
+                id=video_id,
+                split=split,
+                labels=labels,
+                source=str(source),
+                media=media,
+                source_fps=fps,
+            )
+    return None

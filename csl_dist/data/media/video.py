@@ -1,0 +1,164 @@
+"""A video file: the times of its frames, and their pixels at the wanted times.
+
+Frames are taken by timestamp, never by counting: the list of timestamps comes from the packets,
+without decoding, and a decoder that delivers other frames than those listed is an error.
+"""
+
+import hashlib
+import itertools
+from collections import deque
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import numpy.typing as npt
+
+from csl_dist.errors import DataError
+from csl_dist.types import FloatArray, IntArray
+
+Pixels = npt.NDArray[np.uint8]
+
+HEAD_PACKETS = 64
+"""Packets among which the first frame's timestamp surely is."""
+MOST_REORDERED = 16
+"""Frames by which decoding order and order of showing differ at the most."""
+FORMATS_WITHOUT_ORDER = ("avi",)
+"""Containers whose timestamps do not tell the order in which frames are shown."""
+
+
+class VideoFile:
+    """A file that FFmpeg reads: mp4, avi, mkv and others."""
+
+    def __init__(self, path: str):
+        self.path = path
+
+    def __repr__(self) -> str:
+        return f"VideoFile({self.path!r})"
+
+    def times(self) -> FloatArray:
+        """Timestamps of all frames in seconds from the first one, ascending, without decoding."""
+        with _open(self.path) as container:
+            stream = container.streams.video[0]
+            ticks = _ticks(container, stream)
+            if not len(ticks):
+                raise DataError(
+                    f"{self.path} has no frames with timestamps; is the file complete? A raw "
+                    "stream must be put into a container such as mp4"
+                )
+            return (ticks - ticks[0]) * float(stream.time_base)
+
+    def decode(self, times_T: FloatArray) -> Iterator[Pixels | DataError]:
+        """RGB frames (height, width, 3) at the given times, which must be timestamps of the file.
+
+        A frame that can't be decoded comes as the error that says so, and the next ones follow.
+        Seeks to the key frame before the first wanted frame, then reads on; holds one frame. Where
+        a frame is missing then, because a container without an index seeks too far or a key frame
+        is broken, the file is read from the beginning instead.
+        """
+        with _open(self.path) as container:
+            stream = container.streams.video[0]
+            time_base = float(stream.time_base)
+            in_order = container.format.name not in FORMATS_WITHOUT_ORDER
+            ticks = _ticks(container, stream, HEAD_PACKETS if in_order else None)
+        wanted = deque(np.round(times_T / time_base).astype(np.int64) + ticks[0])
+        for seek in (True, False):
+            if not wanted:
+                return
+            with _open(self.path) as container:
+                stream = container.streams.video[0]
+                # Decoders run side by side on CPU shares; threads of their own would crowd them.
+                stream.codec_context.thread_count = 1
+                if seek:
+                    # Containers without order are searched by decoding time, which runs ahead.
+                    start = int(wanted[0])
+                    start = start if in_order else max(0, start - MOST_REORDERED)
+                    container.seek(start, stream=stream, backward=True)
+                shown = _shown_in_order(container, stream)
+                for tick, frame in shown if in_order else _counted(shown, ticks):
+                    while not seek and wanted and tick > wanted[0]:
+                        yield self._bad_frame((wanted.popleft() - ticks[0]) * time_base)
+                    if frame is not None and wanted and tick == wanted[0]:
+                        wanted.popleft()
+                        yield frame.to_ndarray(format="rgb24")
+                    if not wanted or tick > wanted[0]:
+                        break
+        yield from (self._bad_frame((tick - ticks[0]) * time_base) for tick in wanted)
+
+    def _bad_frame(self, seconds: float) -> DataError:
+        return DataError(
+            f"{self.path}: the frame at {seconds:.2f} s can't be decoded; re-encode the file, or "
+            "set features.on_bad_frame: repeat_last"
+        )
+
+    def facts(self) -> dict[str, Any]:
+        return file_facts(self.path)
+
+
+def _ticks(container: Any, stream: Any, num_packets: int | None = None) -> IntArray:
+    """Timestamps of the packets, ascending, in the stream's own unit."""
+    packets = itertools.islice(container.demux(stream), num_packets)
+    shown = (p.pts for p in packets if p.pts is not None and not p.is_discard)
+    try:
+        return np.array(sorted(shown), dtype=np.int64)
+    except av.FFmpegError as error:
+        raise DataError(f"{container.name} is broken: {error}") from error
+
+
+def _shown_in_order(container: Any, stream: Any) -> Iterator[tuple[int, Any]]:
+    """Timestamp and frame of everything that the decoder delivers; None for a broken frame."""
+    for packet in container.demux(stream):
+        try:
+            frames = packet.decode()
+        except av.InvalidDataError:
+            if packet.pts is not None:
+                yield packet.pts, None
+            continue
+        for frame in frames:
+            if frame.pts is not None:
+                yield frame.pts, None if frame.is_corrupt else frame
+
+
+def _counted(shown: Iterator[tuple[int, Any]], ticks: IntArray) -> Iterator[tuple[int, Any]]:
+    """Gives frames the file's timestamps by counting on from the first key frame.
+
+    AVI keeps no presentation times: with B-frames, FFmpeg delivers frames in the right order but
+    with timestamps such as 1, 3, 2, 5, 4.
+    """
+    started = itertools.dropwhile(lambda item: item[1] is None or not item[1].key_frame, shown)
+    first = next(started, None)
+    if first is not None:
+        place = int(np.searchsorted(ticks, first[0]))
+        frames = itertools.chain([first], started)
+        yield from zip(ticks[place:].tolist(), (frame for _, frame in frames), strict=False)
+
+
+def whole_frames(frames: Iterable[Pixels | DataError]) -> Iterator[Pixels]:
+    """The frames, up to the first one that can't be decoded, whose error is raised."""
+    for frame in frames:
+        if isinstance(frame, DataError):
+            raise frame
+        yield frame
+
+
+def file_facts(path: str) -> dict[str, Any]:
+    """What tells a replaced file from the one that was read: size, time, hash of its head."""
+    try:
+        stat = Path(path).stat()
+        with Path(path).open("rb") as file:
+            head = hashlib.sha256(file.read(65536)).hexdigest()[:16]
+    except OSError as error:
+        raise DataError(f"can't read {path}: {error.strerror}") from error
+    return {"size": stat.st_size, "modified_ns": stat.st_mtime_ns, "head": head}
+
+
+def _open(path: str) -> Any:
+    try:
+        container = av.open(path)
+    except (av.FFmpegError, OSError) as error:
+        raise DataError(f"can't open the video {path}: {error}") from error
+    if not container.streams.video:
+        container.close()
+        raise DataError(f"{path} has no video stream")
+    return container

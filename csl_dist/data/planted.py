@@ -1,0 +1,245 @@
+"""Planted label errors with their ground truth.
+
+A corruption never changes a frame: it renames labels, or moves frames together with their labels,
+and says exactly where. The same generator state gives the same corruption. Unlabelled frames are
+left alone.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from csl_dist.config import CorruptConfig
+from csl_dist.errors import DataError
+from csl_dist.types import BoolArray, ErrorKind, IntArray, Span, Split, runs_of, spans_where
+
+MAX_FAILURES = 100
+"""Tries in a row at placing a span before a video counts as full."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amount:
+    """How much of a video is corrupted."""
+
+    rate: float = 0.1
+    """Share of its labelled frames that wrong spans cover, in the mean; at least one span."""
+    lengths: tuple[int, int] = (10, 100)
+    """Shortest and longest span in frames, both included."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corruption:
+    """A corrupted video: frame t shows what the original showed at `order_T[t]`."""
+
+    kind: ErrorKind
+    order_T: IntArray
+    labels_T: IntArray
+    spans: tuple[Span, ...]
+    """Where the labels are now wrong, in frames of the corrupted video."""
+
+    @property
+    def moves_frames(self) -> bool:
+        return self.kind is ErrorKind.DISORDER
+
+
+def mislabel(
+    labels_T: IntArray, rng: np.random.Generator, *, num_classes: int, amount: Amount
+) -> Corruption:
+    """Renames spans, each within one segment, to another class."""
+
+    def wrong_class(span: Span) -> int:
+        others = np.setdiff1d(np.arange(num_classes), labels_T[span.start])
+        return int(rng.choice(others))
+
+    spans = _free_spans(labels_T, rng, amount, margin=0)
+    return _relabelled(ErrorKind.MISLABEL, labels_T, {span: wrong_class(span) for span in spans})
+
+
+def insert(
+    labels_T: IntArray, rng: np.random.Generator, *, num_classes: int, amount: Amount
+) -> Corruption:
+    """Puts a step inside another: one that the video does not have, where there is such a class."""
+    absent = np.setdiff1d(np.arange(num_classes), labels_T)
+
+    def wrong_class(span: Span) -> int:
+        others = np.setdiff1d(np.arange(num_classes), labels_T[span.start])
+        return int(rng.choice(absent if len(absent) else others))
+
+    spans = _free_spans(labels_T, rng, amount, margin=1)
+    return _relabelled(ErrorKind.INSERT, labels_T, {span: wrong_class(span) for span in spans})
+
+
+def disorder(
+    labels_T: IntArray, rng: np.random.Generator, *, num_classes: int = 0, amount: object = None
+) -> Corruption:
+    """Swaps two neighbouring segments, frames and labels together; both are then out of order."""
+    first, second = _neighbours(labels_T, rng, 2)
+    order_T = np.arange(len(labels_T))
+    order_T[first.start : second.stop] = np.r_[second.start : second.stop, first.start : first.stop]
+    return Corruption(
+        kind=ErrorKind.DISORDER,
+        order_T=order_T,
+        labels_T=labels_T[order_T],
+        spans=(Span(first.start, second.stop),),
+    )
+
+
+def reorder(
+    labels_T: IntArray, rng: np.random.Generator, *, num_classes: int = 0, amount: object = None
+) -> Corruption:
+    """Rotates the names of three neighbouring segments; frames stay."""
+    segments = _neighbours(labels_T, rng, 3)
+    names = [int(labels_T[segment.start]) for segment in segments]
+    rotated = names[1:] + names[:1]
+    return _relabelled(ErrorKind.REORDER, labels_T, dict(zip(segments, rotated, strict=True)))
+
+
+def duplicate(
+    labels_T: IntArray, rng: np.random.Generator, *, num_classes: int = 0, amount: object = None
+) -> Corruption:
+    """Repeats a segment's name over the segment after it."""
+    first, second = _neighbours(labels_T, rng, 2)
+    return _relabelled(ErrorKind.DUPLICATE, labels_T, {second: int(labels_T[first.start])})
+
+
+def jitter(
+    labels_T: IntArray, rng: np.random.Generator, *, num_classes: int = 0, amount: Amount
+) -> Corruption:
+    """Moves every boundary between labelled segments by up to the longest length of the amount."""
+    labels = labels_T.copy()
+    for first, second in _pairs(labels_T):
+        # At most half of a segment goes, so that boundaries do not pass each other.
+        room = min(amount.lengths[1], len(first) // 2, len(second) // 2)
+        shift = int(rng.integers(-room, room + 1))
+        if shift > 0:
+            labels[second.start : second.start + shift] = labels_T[first.start]
+        elif shift < 0:
+            labels[second.start + shift : second.start] = labels_T[second.start]
+    return _changed(ErrorKind.JITTER, labels_T, labels)
+
+
+KINDS: dict[ErrorKind, Callable[..., Corruption]] = {
+    ErrorKind.MISLABEL: mislabel,
+    ErrorKind.DISORDER: disorder,
+    ErrorKind.REORDER: reorder,
+    ErrorKind.DUPLICATE: duplicate,
+    ErrorKind.INSERT: insert,
+    ErrorKind.JITTER: jitter,
+}
+
+
+def chosen_kinds(
+    videos: Sequence[str], shares: Mapping[Any, float], *, seed: int
+) -> dict[str, ErrorKind]:
+    """Which videos get which kind: disjoint shares of a seeded shuffle, whatever their order."""
+    if sum(shares.values()) > 1 + 1e-9:
+        raise DataError(f"corrupt: shares of kinds add up to {sum(shares.values()):g}, above 1")
+    shuffled = np.random.default_rng(seed).permutation(sorted(videos)).tolist()
+    chosen: dict[str, ErrorKind] = {}
+    taken = 0.0
+    for kind, share in shares.items():
+        start, stop = (round(part * len(shuffled)) for part in (taken, taken + share))
+        chosen |= dict.fromkeys(shuffled[start:stop], ErrorKind(kind))
+        taken += share
+    return chosen
+
+
+def planted_kinds(
+    audited: Sequence[str], trained: Sequence[str], config: CorruptConfig
+) -> dict[Split, dict[str, ErrorKind]]:
+    """Which videos get which planted error, by what they are used for."""
+    return {
+        Split.AUDIT: chosen_kinds(audited, config.audit, seed=config.seed),
+        Split.TRAIN: chosen_kinds(trained, config.train, seed=config.seed + 1),
+    }
+
+
+def corrupted(
+    labels_T: IntArray, kind: ErrorKind, video: str, config: CorruptConfig, *, num_classes: int
+) -> Corruption:
+    """The corruption of one video, seeded by the config's seed and the video's id alone."""
+    rng = np.random.default_rng([config.seed, *video.encode()])
+    if num_classes < 2:
+        raise DataError("corrupt: a dataset of one class has no wrong labels to plant")
+    try:
+        return KINDS[kind](
+            labels_T,
+            rng,
+            num_classes=num_classes,
+            amount=Amount(rate=config.rate, lengths=config.lengths),
+        )
+    except DataError as error:
+        raise DataError(f"corrupt: no {kind} can be planted in video {video!r}: {error}") from None
+
+
+def _relabelled(kind: ErrorKind, labels_T: IntArray, classes: dict[Span, int]) -> Corruption:
+    labels = labels_T.copy()
+    for span, label in classes.items():
+        labels[span.start : span.stop] = label
+    return _changed(kind, labels_T, labels, cuts=[span.start for span in classes])
+
+
+def _changed(
+    kind: ErrorKind, before_T: IntArray, after_T: IntArray, cuts: Sequence[int] = ()
+) -> Corruption:
+    """A corruption of labels alone; its spans are where they differ, cut at the given frames."""
+    spans = []
+    for span in spans_where(before_T != after_T):
+        inner = sorted(cut for cut in cuts if span.start < cut < span.stop)
+        spans += [Span(a, b) for a, b in pairwise([span.start, *inner, span.stop])]
+    return Corruption(
+        kind=kind, order_T=np.arange(len(before_T)), labels_T=after_T, spans=tuple(spans)
+    )
+
+
+def _free_spans(
+    labels_T: IntArray, rng: np.random.Generator, amount: Amount, *, margin: int
+) -> list[Span]:
+    """Separate spans, each inside a labelled segment by a margin, until they cover the rate."""
+    segments = [s for s in runs_of(labels_T) if labels_T[s.start] >= 0 and len(s) > 2 * margin]
+    if not segments:
+        raise DataError("no labelled segment is long enough")
+    free_T: BoolArray = labels_T >= 0
+    wanted = amount.rate * int(free_T.sum())
+    weights = np.array([len(segment) for segment in segments], dtype=float)
+    spans: list[Span] = []
+    covered = failures = 0
+    while failures < MAX_FAILURES and (not spans or covered < wanted):
+        segment = segments[int(rng.choice(len(segments), p=weights / weights.sum()))]
+        room = len(segment) - 2 * margin
+        length = min(room, int(rng.integers(amount.lengths[0], amount.lengths[1] + 1)))
+        start = segment.start + margin + int(rng.integers(room - length + 1))
+        if free_T[start : start + length].all():
+            free_T[start : start + length] = False
+            spans.append(Span(start, start + length))
+            covered += length
+            failures = 0
+        else:
+            failures += 1
+    return sorted(spans, key=lambda span: span.start)
+
+
+def _pairs(labels_T: IntArray) -> list[tuple[Span, Span]]:
+    """Neighbouring labelled segments."""
+    return [
+        (first, second)
+        for first, second in pairwise(runs_of(labels_T))
+        if labels_T[first.start] >= 0 and labels_T[second.start] >= 0
+    ]
+
+
+def _neighbours(labels_T: IntArray, rng: np.random.Generator, count: int) -> list[Span]:
+    """A random run of neighbouring labelled segments."""
+    segments = runs_of(labels_T)
+    starts = [
+        i
+        for i in range(len(segments) - count + 1)
+        if all(labels_T[segment.start] >= 0 for segment in segments[i : i + count])
+    ]
+    if not starts:
+        raise DataError(f"it has no {count} neighbouring labelled segments")
+    start = starts[int(rng.integers(len(starts)))]
+    return segments[start : start + count]

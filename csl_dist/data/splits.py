@@ -1,0 +1,128 @@
+"""Which videos train, validate and are audited: the dataset's own word, lists, or folds."""
+
+import os
+import re
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+
+from csl_dist.config import DatasetConfig, SplitLists
+from csl_dist.data.dataset import Dataset, Fold
+from csl_dist.errors import ConfigError
+from csl_dist.types import Split, Video
+
+
+def with_splits(dataset: Dataset, config: DatasetConfig) -> Dataset:
+    """The dataset with the config's lists and folds applied, and with what is wrong with them."""
+    problems = list(dataset.problems)
+    for video, count in Counter(video.id for video in dataset.videos).items():
+        if count > 1:
+            splits = sorted({v.split for v in dataset.videos if v.id == video})
+            where = f"in the splits {' and '.join(splits)}" if len(splits) > 1 else "twice"
+            problems.append(f"{config.path}: video {video!r} is listed {where}; keep one")
+    if isinstance(config.splits, SplitLists):
+        dataset, found = _by_lists(dataset, config.splits)
+        problems += found
+    videos = {video.id: video for video in dataset.videos}
+    if config.group is not None:
+        videos = {v.id: replace(v, group=_group(v.id, config.group)) for v in videos.values()}
+    problems += _shared_sources(list(videos.values()))
+    if config.folds is None:
+        problems += _shared_groups(list(videos.values()))
+    dataset = replace(
+        dataset, videos=tuple(videos.values()), length_mismatch=config.length_mismatch
+    )
+    num_groups = len({video.group or video.id for video in dataset.videos})
+    if config.folds is None:
+        dataset = replace(dataset, folds=(_only_fold(dataset),))
+    elif num_groups < config.folds:
+        problems.append(
+            f"dataset.folds is {config.folds}, but there are only {num_groups} videos or groups; "
+            "lower it"
+        )
+    else:
+        dataset = _by_folds(dataset, config.folds, config.fold_seed)
+    return replace(dataset, problems=tuple(problems))
+
+
+def _shared_sources(videos: list[Video]) -> list[str]:
+    """Sources that are listed under several ids: trained on under one, audited under another."""
+    by_source: dict[str, list[str]] = {}
+    for video in videos:
+        by_source.setdefault(os.path.realpath(video.source), []).append(video.id)
+    return [
+        f"{source} is listed as {len(ids)} videos ({', '.join(ids)}); keep one"
+        for source, ids in by_source.items()
+        if len(ids) > 1
+    ]
+
+
+def _shared_groups(videos: list[Video]) -> list[str]:
+    """Groups, such as a surgeon, of whom some videos are trained on and others audited."""
+    splits: dict[str, set[Split]] = {}
+    for video in videos:
+        if video.group is not None:
+            splits.setdefault(video.group, set()).add(video.split)
+    return [
+        f"group {group!r} is both in train and in audit; keep a group together, or use folds"
+        for group, found in splits.items()
+        if {Split.TRAIN, Split.AUDIT} <= found
+    ]
+
+
+def _group(video: str, pattern: str) -> str | None:
+    """What a pattern matches in an id; its first parenthesis where it has one."""
+    try:
+        found = re.search(pattern, video)
+    except re.error as error:
+        raise ConfigError(f"dataset.group {pattern!r} is no regular expression: {error}") from error
+    if found is None:
+        return None
+    return found.group(1) if found.groups() else found.group()
+
+
+def _only_fold(dataset: Dataset) -> Fold:
+    return Fold(
+        index=0,
+        train=tuple(v.id for v in dataset.in_split(Split.TRAIN)),
+        scored=tuple(v.id for v in dataset.in_split(Split.AUDIT, Split.VAL)),
+    )
+
+
+def _by_lists(dataset: Dataset, lists: SplitLists) -> tuple[Dataset, list[str]]:
+    """Videos of the lists alone; an id that is unknown, or in two lists, is a problem."""
+    known = {video.id for video in dataset.videos}
+    chosen: dict[str, Split] = {}
+    problems = []
+    for split in Split:
+        for video in getattr(lists, split):
+            if video not in known:
+                problems.append(f"dataset.splits.{split}: there is no video {video!r}")
+            elif video in chosen:
+                problems.append(
+                    f"dataset.splits: video {video!r} is in {chosen[video]} and in {split}"
+                )
+            else:
+                chosen[video] = split
+    videos = (replace(v, split=chosen[v.id]) for v in dataset.videos if v.id in chosen)
+    return replace(dataset, videos=tuple(videos)), problems
+
+
+def _by_folds(dataset: Dataset, num_folds: int, seed: int) -> Dataset:
+    """Every video is audited once; videos of one group stay together."""
+    groups = sorted({video.group or video.id for video in dataset.videos})
+    order = np.random.default_rng(seed).permutation(len(groups))
+    fold_of = {groups[place]: number % num_folds for number, place in enumerate(order)}
+    videos = tuple(replace(video, split=Split.AUDIT) for video in dataset.videos)
+    folds = []
+    for index in range(num_folds):
+        held_out = [fold_of[v.group or v.id] == index for v in videos]
+        folds.append(
+            Fold(
+                index=index,
+                train=tuple(v.id for v, held in zip(videos, held_out, strict=True) if not held),
+                scored=tuple(v.id for v, held in zip(videos, held_out, strict=True) if held),
+            )
+        )
+    return replace(dataset, videos=videos, folds=tuple(folds))

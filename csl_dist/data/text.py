@@ -1,0 +1,42 @@
+"""Label and list files as people write them: with a BOM, CRLF, trailing blanks."""
+
+from pathlib import Path
+
+import numpy as np
+
+from csl_dist.errors import DataError
+from csl_dist.types import UNLABELLED, IntArray
+
+UNLABELLED_NAMES = ("", "-")
+"""What stands for a frame without a label; at the end of a file, where blank lines do not count,
+only the second does."""
+
+
+def read_lines(path: str | Path) -> list[str]:
+    """The stripped lines of a file; blank lines at its end do not count."""
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise DataError(f"can't read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not UTF-8 text ({error}); convert it") from error
+    lines = [line.strip() for line in text.splitlines()]
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def class_ids(
+    names: list[str], classes: tuple[str, ...], path: str, *, first_line: int = 1
+) -> IntArray:
+    """Ids of class names; an unknown one is named with its line."""
+    ids = dict.fromkeys(UNLABELLED_NAMES, UNLABELLED) | {name: i for i, name in enumerate(classes)}
+    try:
+        return np.array([ids[name] for name in names], dtype=np.int64)
+    except KeyError as error:
+        unknown = error.args[0]
+        known = ", ".join(classes[:12]) + (", …" if len(classes) > 12 else "")
+        raise DataError(
+            f"{path}:{names.index(unknown) + first_line}: unknown class {unknown!r}; "
+            f"the classes are {known}"
+        ) from None

@@ -1,0 +1,114 @@
+"""Label tracks: the class of a video at any second, from entries at a rate or from segments."""
+
+import math
+import sys
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from csl_dist.errors import DataError
+from csl_dist.types import UNLABELLED, FloatArray, IntArray, Timeline
+
+
+class LabelTrack(Protocol):
+    """The labels of one video."""
+
+    def at(self, times_T: FloatArray) -> IntArray:
+        """Class ids (T,) at the given seconds; UNLABELLED where there is no label."""
+        ...
+
+    def misfit(self, timeline: Timeline) -> "Misfit | None":
+        """How the labels fail to cover the video's frames, if they do."""
+        ...
+
+    def num_frames(self, fps: float) -> tuple[int, int]:
+        """The fewest and the most frames at a rate that go with the labels."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """Labels and frames that differ in length."""
+
+    words: str
+    share: float
+    """By how much, of the longer of the two."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryTrack:
+    """One class id after the other, at a rate."""
+
+    ids_N: IntArray
+    fps: float
+
+    def at(self, times_T: FloatArray) -> IntArray:
+        """Entries as dense as the frames belong to the nearest one; a sparser one, to all frames
+        until the next."""
+        interval = float(np.median(np.diff(times_T))) if len(times_T) > 1 else np.inf
+        dense = self.fps * interval > 0.99
+        index_T = np.floor(times_T * self.fps + (0.5 if dense else 1e-3)).astype(np.int64)
+        inside_T = index_T < len(self.ids_N)
+        ids_T = np.full(len(times_T), UNLABELLED, dtype=np.int64)
+        ids_T[inside_T] = self.ids_N[index_T[inside_T]]
+        return ids_T
+
+    def misfit(self, timeline: Timeline) -> Misfit | None:
+        """Counts must be equal at equal rates; else, what rounding up or down makes of them."""
+        expected = timeline.duration * self.fps
+        num_labels = len(self.ids_N)
+        coarser = max(1.0, self.fps / timeline.source_fps)
+        slack = 0.5 if self._same_rate(timeline.source_fps) else coarser - 1e-6
+        if abs(num_labels - expected) <= slack:
+            return None
+        words = f"{num_labels:,} labels but {round(expected):,} frames at {self.fps:g} fps"
+        return Misfit(words, abs(num_labels - expected) / max(num_labels, expected))
+
+    def num_frames(self, fps: float) -> tuple[int, int]:
+        exact = len(self.ids_N) * fps / self.fps
+        if self._same_rate(fps):
+            return round(exact), round(exact)
+        return math.floor(exact), math.ceil(exact)
+
+    def _same_rate(self, fps: float) -> bool:
+        return abs(fps - self.fps) < 0.01 * self.fps
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentTrack:
+    """Class ids of half-open segments in seconds; a later segment wins where two overlap."""
+
+    starts_S: FloatArray
+    stops_S: FloatArray
+    ids_S: IntArray
+
+    def __post_init__(self) -> None:
+        for number, (start, stop) in enumerate(zip(self.starts_S, self.stops_S, strict=True)):
+            if not 0 <= start < stop < np.inf:
+                raise DataError(
+                    f"segment {number} runs from {start:g} s to {stop:g} s, but must end after "
+                    "its start"
+                )
+
+    @property
+    def last(self) -> float:
+        return float(self.stops_S.max(initial=0.0))
+
+    def at(self, times_T: FloatArray) -> IntArray:
+        ids_T = np.full(len(times_T), UNLABELLED, dtype=np.int64)
+        for start, stop, label in zip(self.starts_S, self.stops_S, self.ids_S, strict=True):
+            # Half a microsecond, so that 0.3 s is inside a segment that starts at 0.1 + 0.2.
+            ids_T[(times_T >= start - 5e-7) & (times_T < stop - 5e-7)] = label
+        return ids_T
+
+    def misfit(self, timeline: Timeline) -> Misfit | None:
+        """Labels may end before the video does, but not more than a second after it."""
+        if self.last <= timeline.duration + 1.0:
+            return None
+        words = f"labels end at {self.last:.1f} s but the video at {timeline.duration:.1f} s"
+        return Misfit(words, 1 - timeline.duration / self.last)
+
+    def num_frames(self, fps: float) -> tuple[int, int]:
+        """The video may go on after its last segment."""
+        return max(1, math.floor((self.last - 1.0) * fps)), sys.maxsize

@@ -1,0 +1,131 @@
+"""How well a run finds its known errors, and how well other methods would: `metrics.json`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from csl_dist.evaluate.baselines import (
+    BASELINES,
+    confident_learning,
+    random_score,
+    trajectory_baselines,
+)
+from csl_dist.flag.calibrate import annotated_seconds
+from csl_dist.evaluate.metrics import (
+    NUM_RESAMPLES,
+    TOP_PERCENTS,
+    Truth,
+    flag_metrics,
+    measured,
+    truth_of_kind,
+)
+from csl_dist.storage.paths import RunLayout
+from csl_dist.storage.ledger import Unit, made_once
+from csl_dist.types import Annotation, ErrorKind, FloatArray, IntArray, Split, fingerprint
+from csl_dist.score.formulas import frame_blocks
+from csl_dist.run import Run
+from csl_dist.measures import BASES, SMOOTHINGS
+from csl_dist.score.table import scores_made, smoothed_scores, stored_scores
+from csl_dist.flag.verdict import read_flags
+
+SEED = 0
+PAPERS_SCORE = "csl_smoothed"
+
+Scores = dict[str, FloatArray]
+"""One score (T,) by video."""
+
+
+def write_metrics(run: Run) -> dict[str, Any]:
+    """Compares scores and flags with the known errors, and returns `metrics.json`."""
+    errors = fingerprint([str(error) for error in run.known_errors()])
+    flags = read_flags(run.layout)
+    unit = Unit("metrics", fingerprint(scores_made(run), errors, flags.to_csv(), run.config.reduce))
+    root = run.layout.root
+    made_once(
+        root,
+        unit,
+        (RunLayout.METRICS,),
+        lambda: root.put_json(RunLayout.METRICS, make_metrics(run)),
+    )
+    metrics: dict[str, Any] = root.read_json(RunLayout.METRICS)
+    return metrics
+
+
+def make_metrics(run: Run) -> dict[str, Any]:
+    """Metrics by scorer, kind and score, [value] or [value, low, high]; and those of the flags."""
+    annotations = run.split_annotations(Split.AUDIT)
+    labels = {a.video: a.labels_T for a in annotations}
+    errors = run.known_errors()
+    num_frames = {a.video: a.num_frames for a in annotations}
+    truths = {
+        kind: truth_of_kind(kind, errors, num_frames)
+        for kind in ErrorKind
+        if any(error.kind is kind for error in errors)
+    }
+    # Intervals of what is compared; for every variant of a score they would take minutes.
+    exact = {run.config.flag.score, PAPERS_SCORE, *BASELINES}
+    scorers: dict[str, dict[str, dict[str, Any]]] = {}
+    for scorer, name, scores in _every_score(run, annotations):
+        for kind, truth in truths.items():
+            by_name = scorers.setdefault(scorer, {}).setdefault(kind, {})
+            by_name[name] = measured(
+                truth, scores, labels, num_resamples=NUM_RESAMPLES if name in exact else 0
+            )
+    seconds = {a.video: annotated_seconds(a) for a in annotations}
+    return {
+        "videos": len(num_frames),
+        "frames": sum(num_frames.values()),
+        "checkpoints": max(len(run.checkpoints(name, 0)) for name in run.config.scorers),
+        "score": run.config.flag.score,
+        "scorer": run.flag_scorer(),
+        "temporal_scorer": run.temporal_scorer(),
+        "top_percent_minutes": {kind: _budgets(truth, seconds) for kind, truth in truths.items()},
+        "scorers": scorers,
+        "flags": flag_metrics(errors, read_flags(run.layout)),
+    }
+
+
+def _budgets(truth: Truth, seconds: dict[str, float]) -> dict[str, float]:
+    """Minutes of footage in each top percent of the videos where a kind is measured."""
+    minutes = sum(seconds[video] for video in truth.videos) / 60
+    return {str(percent): round(minutes * percent / 100, 2) for percent in TOP_PERCENTS}
+
+
+def _every_score(run: Run, annotations: list[Annotation]) -> Iterator[tuple[str, str, Scores]]:
+    """Scorer, name and score by video, of all scores and all baselines."""
+    # The ensemble's scale is that of all videos, as it is for flags.
+    everyone = [*annotations, *run.split_annotations(Split.VAL)]
+    for base in BASES:
+        stored = stored_scores(run, base, everyone)
+        for smoothing in SMOOTHINGS:
+            by_scorer = smoothed_scores(run, stored, everyone, smoothing)
+            for scorer, scores in by_scorer.items():
+                yield scorer, f"{base}{smoothing}", scores
+    for scorer in run.config.scorers:
+        for name, scores in baseline_scores(run, scorer, annotations).items():
+            yield scorer, name, scores
+
+
+def baseline_scores(run: Run, scorer: str, annotations: list[Annotation]) -> dict[str, Scores]:
+    """The baselines that are not among the stored scores, from one pass over the trajectories."""
+    rng = np.random.default_rng(SEED)
+    found: dict[str, Scores] = {"random": {}}
+    logp_final: dict[str, FloatArray] = {}
+    labels: dict[str, IntArray] = {a.video: a.labels_T for a in annotations}
+    for annotation in annotations:
+        video = annotation.video
+        found["random"][video] = random_score(annotation.labels_T, rng)
+        trajectory = run.trajectories(scorer).trajectory(video)
+        num_checkpoints, num_frames, num_classes = trajectory.shape
+        parts: dict[str, list[FloatArray]] = {}
+        last: list[FloatArray] = []
+        for block in frame_blocks(num_frames, num_checkpoints * num_classes):
+            logp_ETC = trajectory.read(block.start, block.stop)
+            last.append(logp_ETC[-1])
+            for name, score_T in trajectory_baselines(logp_ETC, labels[video][block]).items():
+                parts.setdefault(name, []).append(score_T)
+        logp_final[video] = np.concatenate(last)
+        for name, blocks in parts.items():
+            found.setdefault(name, {})[video] = np.concatenate(blocks)
+    return found | {"confident_learning": confident_learning(logp_final, labels)}

@@ -1,0 +1,1 @@
+"""From frames to feature vectors: encoders, the feature store, features that the user brings."""

@@ -1,0 +1,92 @@
+"""Features that the user brings, as a source of features like our own store."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from csl_dist.config import DatasetConfig
+from csl_dist.data.layouts import Dataset
+from csl_dist.errors import DataError
+from csl_dist.data.feature_files import FeatureFile, feature_file_facts, inspect_all
+from csl_dist.features.store import ALL_FRAMES, Features, Frames
+from csl_dist.types import FloatArray, IntArray, Media, Timeline, fingerprint
+from csl_dist.data.media.timeline import sampled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadyEntry:
+    """A video whose features the user brought."""
+
+    file: FeatureFile
+    fps: float
+    fingerprint: str
+
+
+class ReadyFeatures:
+    """The user's own feature files, sampled at a rate; nothing is copied."""
+
+    encoder = "ready-made"
+
+    def __init__(self, entries: Mapping[str, ReadyEntry], fps: float | None):
+        self._entries = entries
+        self._fps = fps
+
+    def __repr__(self) -> str:
+        return f"ReadyFeatures({len(self._entries)} videos)"
+
+    def missing(self) -> list[str]:
+        return []
+
+    def timeline(self, video: str) -> Timeline:
+        return self._sampled(video)[0]
+
+    def read(self, video: str, frames: Frames = ALL_FRAMES) -> Features:
+        features_TD = self._entries[video].file.read()
+        return features_TD[self._sampled(video)[1]][frames]
+
+    def width(self) -> int:
+        return next(iter(self._entries.values())).file.width
+
+    def fingerprint(self, video: str) -> str:
+        return self._entries[video].fingerprint
+
+    def _sampled(self, video: str) -> tuple[Timeline, IntArray]:
+        entry = self._entries[video]
+        times_N: FloatArray = np.arange(entry.file.num_frames) / entry.fps
+        return sampled(times_N, self._fps)
+
+
+def uses_ready_features(dataset: Dataset) -> bool:
+    """Whether the user brought features; a mixture of features and pixels is refused."""
+    media = {video.media is Media.FEATURES for video in dataset.videos}
+    if len(media) > 1:
+        example = next(v.id for v in dataset.videos if v.media is not Media.FEATURES)
+        raise DataError(
+            f"some videos have ready features and others, such as {example!r}, do not; set "
+            "dataset.source, or give features of all"
+        )
+    return media == {True}
+
+
+def ready_features(dataset: Dataset, config: DatasetConfig) -> ReadyFeatures:
+    """The user's feature files, their orientation told by their labels."""
+    files, problems = inspect_all(
+        {video.id: video.source for video in dataset.videos},
+        {v.id: dataset.track(v).num_frames(v.source_fps) for v in dataset.videos},
+        frames_last=dataset.features_frames_last,
+        trim=config.length_mismatch == "trim",
+    )
+    if problems:
+        raise next(iter(problems.values()))
+    entries = {}
+    for video in dataset.videos:
+        file = files[video.id]
+        facts = feature_file_facts(video.source)
+        parts = fingerprint("ready", facts, file.frames_last, video.source_fps, config.fps)
+        entries[video.id] = ReadyEntry(file=file, fps=video.source_fps, fingerprint=parts)
+    widths = {entry.file.width: video for video, entry in entries.items()}
+    if len(widths) > 1:
+        names = ", ".join(f"{video!r} has {width}" for width, video in widths.items())
+        raise DataError(f"features must have one width, but {names}")
+    return ReadyFeatures(entries, config.fps)

@@ -1,0 +1,214 @@
+"""ResNet-18: what turns a frame into a feature vector of 512 numbers.
+
+An encoder is named by the fingerprint of all that decides its output (weights, transform, type), so
+that features of two encoders never mix in a store.
+"""
+
+import hashlib
+import importlib
+import math
+import sys
+from collections import OrderedDict
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import interpolate
+from torch.nn.utils.fusion import fuse_conv_bn_eval
+
+from csl_dist.config import FeaturesConfig
+from csl_dist.errors import ConfigError
+from csl_dist.types import fingerprint
+from csl_dist.data.media.video import Pixels
+
+FEATURE_WIDTH = 512
+CPU_BATCH_PIXELS = 8 * 224**2
+"""On CPUs, tensors of larger batches are handed back to the system after every layer; smaller ones
+read the weights too often."""
+BOUNDARY_CHANNELS = {1: 256, 2: 128}
+"""Channels that the frozen stages put out, by the number of trainable stages after them."""
+IMAGENET_MEAN = (0.485, 0.456, 0.406)
+IMAGENET_STD = (0.229, 0.224, 0.225)
+
+_DECLARED_OPS: list[torch.library.Library] = []
+"""Kept alive here: a declaration ends with its library object."""
+
+
+def encoder_fingerprint(config: FeaturesConfig) -> str:
+    """Names the encoder without building it."""
+    match config.weights:
+        case "random":
+            weights = f"random-{config.seed}"
+        case "imagenet":
+            weights = torchvision().models.ResNet18_Weights.IMAGENET1K_V1.url.rsplit("/", 1)[-1]
+        case path:
+            weights = hashlib.sha256(_read_weights(path)).hexdigest()
+    parts = ["resnet18", weights, config.size, config.normalize, config.dtype]
+    return fingerprint(*parts, *([config.adapt.trainable_stages] if config.adapt else []))
+
+
+def output_width(config: FeaturesConfig) -> int:
+    """Numbers of a frame that extraction stores: a feature, or what the frozen stages put out."""
+    if config.adapt is None:
+        return FEATURE_WIDTH
+    channels = BOUNDARY_CHANNELS[config.adapt.trainable_stages]
+    # The stem and the stages halve the side of 224 to 7 in five steps, the last ones per stage.
+    side = math.ceil(config.size / 2 ** (5 - config.adapt.trainable_stages))
+    return channels * side**2
+
+
+class Encoder:
+    """ResNet-18 without its classifier, or only its frozen stages, in inference mode."""
+
+    def __init__(self, config: FeaturesConfig, device: str = "cpu"):
+        self.config = config
+        self.device = torch.device(device)
+        self._batch_frames = config.batch_frames
+        if self.device.type == "cpu":
+            most_frames = max(1, CPU_BATCH_PIXELS // config.size**2)
+            self._batch_frames = min(most_frames, self._batch_frames)
+        trainable_stages = config.adapt.trainable_stages if config.adapt else 0
+        network, _ = split_network(build_resnet(config), trainable_stages)
+        fold_batch_norms(network.eval())
+        network.to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self._network = torch.compile(network) if config.compile else network
+        self._mean = torch.tensor(IMAGENET_MEAN, device=self.device).view(1, 3, 1, 1) * 255
+        self._std = torch.tensor(IMAGENET_STD, device=self.device).view(1, 3, 1, 1) * 255
+
+    def __repr__(self) -> str:
+        return f"Encoder(weights={self.config.weights!r}, device={self.device})"
+
+    @torch.inference_mode()
+    def encode(self, pixels_THWC: Pixels) -> np.ndarray[Any, np.dtype[np.float32]]:
+        """Outputs (T, D) of RGB frames that `fit_frame` has brought to size."""
+        batches = torch.from_numpy(pixels_THWC).split(self._batch_frames)
+        return torch.cat([self.forward(self.normalised(batch)) for batch in batches]).cpu().numpy()
+
+    def normalised(self, pixels_BHWC: Tensor) -> Tensor:
+        """Frames (B, 3, H, W) as the network wants them, on its device."""
+        if self.device.type == "cuda":
+            pixels_BHWC = pixels_BHWC.pin_memory().to(self.device, non_blocking=True)
+        # The permuted view of height-width-channel bytes is channels_last already.
+        x = pixels_BHWC.permute(0, 3, 1, 2).float()
+        return x.sub_(self._mean).div_(self._std) if self.config.normalize else x.div_(255)
+
+    def forward(self, x_BCHW: Tensor) -> Tensor:
+        """Outputs (B, D) in float32: the bare network."""
+        with torch.autocast(self.device.type, enabled=self.device.type == "cuda"):
+            outputs: Tensor = self._network(x_BCHW)
+        return outputs.flatten(1).float()
+
+
+def fit_frame(frame: Pixels, size: int) -> Pixels:
+    """A frame (size, size, 3): resized as ImageNet's transform does, then cut in the middle.
+
+    A frame that already has the size is left alone.
+    """
+    if frame.shape[:2] == (size, size):
+        return frame
+    # torchvision's transform for 224 pixels resizes the short side to 256 first. Its own function
+    # ends in the same call; a decoder need not import torchvision for it, which takes a second.
+    short = round(size * 256 / 224)
+    height, width = frame.shape[:2]
+    ratio = short / min(height, width)
+    resized = (short, int(width * ratio)) if height <= width else (int(height * ratio), short)
+    picture = torch.from_numpy(frame).permute(2, 0, 1)[None].contiguous().float()
+    picture = interpolate(picture, size=resized, mode="bilinear", antialias=True)
+    top, left = (round((side - size) / 2.0) for side in resized)
+    cut = picture[0, :, top : top + size, left : left + size].round_().to(torch.uint8)
+    fitted: Pixels = cut.permute(1, 2, 0).contiguous().numpy()
+    return fitted
+
+
+def build_resnet(config: FeaturesConfig) -> nn.Module:
+    """torchvision's network with the configured weights."""
+    models = torchvision().models
+    match config.weights:
+        case "random":
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(config.seed)
+                network: nn.Module = models.resnet18(weights=None)
+        case "imagenet":
+            try:
+                network = models.resnet18(weights=models.ResNet18_Weights.IMAGENET1K_V1)
+            except OSError as error:
+                raise ConfigError(
+                    f"the ImageNet weights of ResNet-18 can't be downloaded ({error}); set "
+                    "features.weights to a local state dict, or to `random`"
+                ) from error
+        case path:
+            network = models.resnet18(weights=None)
+            _load_weights(network, path)
+    return network
+
+
+def split_network(network: nn.Module, trainable_stages: int) -> tuple[nn.Sequential, nn.Sequential]:
+    """The stages that stay as they are, and the last ones; the classifier belongs to neither."""
+    parts = {name: part for name, part in network.named_children() if name != "fc"}
+    first = list(parts)[: len(parts) - 1 - trainable_stages] if trainable_stages else list(parts)
+    return (
+        nn.Sequential(OrderedDict((name, parts[name]) for name in first)),
+        nn.Sequential(OrderedDict((name, parts[name]) for name in parts if name not in first)),
+    )
+
+
+def fold_batch_norms(network: nn.Module) -> None:
+    """Moves every BatchNorm into the convolution before it: the same function, fewer passes."""
+    for module in network.modules():
+        for (name, conv), (next_name, norm) in pairwise(list(module.named_children())):
+            if isinstance(conv, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d):
+                setattr(module, name, fuse_conv_bn_eval(conv, norm))
+                setattr(module, next_name, nn.Identity())
+
+
+def _load_weights(network: nn.Module, path: str) -> None:
+    """Loads a state dict that may lack the classifier, which is not used."""
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        missing, unexpected = network.load_state_dict(state, strict=False)
+    except Exception as error:  # the unpickler raises anything on a file that is not its own
+        raise ConfigError(
+            f"features.weights: {path} is not a ResNet-18 state dict ({error})"
+        ) from error
+    # A file with BatchNorm folded away may also lack the counters, which inference ignores.
+    missing = [k for k in missing if not k.startswith("fc.") and "num_batches" not in k]
+    if missing or unexpected:
+        names = ", ".join([*missing, *unexpected][:4])
+        raise ConfigError(
+            f"features.weights: {path} does not fit ResNet-18: {len(missing)} keys missing, "
+            f"{len(unexpected)} unknown ({names})"
+        )
+
+
+def _read_weights(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise ConfigError(
+            f"features.weights: can't read {path!r} ({error.strerror}); give a file, `imagenet` "
+            "or `random`"
+        ) from error
+
+
+def torchvision() -> Any:
+    """torchvision, also where its compiled ops do not load.
+
+    Its wheel links CUDA libraries. Beside a CPU build of torch they are missing, and the import
+    stops at `operator torchvision::nms does not exist`. Models and transforms use none of these
+    ops, so declaring their schemas is enough.
+    """
+    try:
+        return importlib.import_module("torchvision")
+    except RuntimeError as error:
+        if "torchvision::nms" not in str(error):
+            raise
+    for name in [name for name in sys.modules if name.startswith("torchvision")]:
+        del sys.modules[name]
+    ops = torch.library.Library("torchvision", "DEF")
+    for name in ("nms", "qnms"):
+        ops.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    _DECLARED_OPS.append(ops)
+    return importlib.import_module("torchvision")

@@ -1,0 +1,91 @@
+"""Plan the extraction of features: what identifies a video's source, and which frames to decode."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from csl_dist.config import RunConfig
+from csl_dist.features.encoders import encoder_fingerprint
+from csl_dist.errors import DataError
+from csl_dist.features.store import FeatureEntry
+from csl_dist.data.media.frames import FrameFolder
+from csl_dist.types import FloatArray, Media, Span, Video, fingerprint
+from csl_dist.data.media.video import Pixels, VideoFile
+
+STAND_IN_TRIES = 64
+"""Neighbours that are tried in place of a broken frame at the start of a chunk."""
+
+
+class PixelSource(Protocol):
+    """A video file or a folder of frames."""
+
+    path: str
+
+    def times(self) -> FloatArray: ...
+
+    def decode(self, times_T: FloatArray) -> Iterator[Pixels | DataError]: ...
+
+    def facts(self) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceVideo:
+    """A video as extraction sees it: its pixels, what tells them apart, and its entry."""
+
+    pixels: PixelSource
+    facts: dict[str, Any]
+    entry: FeatureEntry
+
+
+def pixel_source(video: Video) -> PixelSource:
+    if video.media is Media.FRAMES:
+        return FrameFolder(video.source, video.source_fps)
+    return VideoFile(video.source)
+
+
+def source_videos(videos: Sequence[Video], config: RunConfig) -> dict[str, SourceVideo]:
+    """Videos by id, with the fingerprint of all that decides their features."""
+    encoder = encoder_fingerprint(config.features)
+    chunk_frames = config.features.chunk_frames
+    sources = {}
+    for video in videos:
+        pixels = pixel_source(video)
+        facts = pixels.facts()
+        parts = fingerprint(encoder, facts, video.source_fps, config.dataset.fps, chunk_frames)
+        entry = FeatureEntry(video=video.id, fingerprint=parts)
+        sources[video.id] = SourceVideo(pixels=pixels, facts=facts, entry=entry)
+    return sources
+
+
+def frames_of_span(
+    source: PixelSource, times_T: FloatArray, span: Span, *, on_bad_frame: str
+) -> Iterator[tuple[Pixels, bool]]:
+    """Every frame of a span of the wanted times, and whether another one stands in for it.
+
+    With `repeat_last`, that is the last wanted frame before it that can be decoded; at the start
+    of a video, the first one.
+    """
+    last: Pixels | None = None
+    wanted = times_T[span.start : span.stop]
+    for place, frame in enumerate(source.decode(wanted), start=span.start):
+        broken = isinstance(frame, DataError)
+        if isinstance(frame, DataError):
+            if on_bad_frame == "error":
+                raise frame
+            last = _neighbour(source, times_T, place, frame) if last is None else last
+        else:
+            last = frame
+        yield last, broken
+
+
+def _neighbour(source: PixelSource, times_T: FloatArray, place: int, error: DataError) -> Pixels:
+    """The nearest frame before a place that can be decoded, or else the nearest after it."""
+    places = itertools.chain(range(place - 1, -1, -1), range(place + 1, len(times_T)))
+    for near in itertools.islice(places, STAND_IN_TRIES):
+        [frame] = source.decode(np.array([times_T[near]]))
+        if not isinstance(frame, DataError):
+            return frame
+    raise DataError(f"{error}; none of its {STAND_IN_TRIES} neighbours can be decoded either")

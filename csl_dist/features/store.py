@@ -1,0 +1,292 @@
+"""Features of videos: what any source of them gives, and our own store in Zarr.
+
+One unit of extraction writes whole chunks of one video and records them. A video can be read once
+its own record is there, which is written when all its chunks are; their records then go.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from csl_dist.storage.zarr import create_array, open_array, require_numbers
+from csl_dist.storage.ledger import Ledger, Unit
+from csl_dist.types import (
+    IntArray,
+    Moved,
+    Span,
+    Timeline,
+    Window,
+    array_fingerprint,
+)
+from csl_dist.storage.url import Storage, at_once, key_part
+
+Features = npt.NDArray[np.float32]
+
+FEATURE_CACHE_BYTES = 2 * 2**30
+"""Features that one worker keeps in memory."""
+WHOLE_VIDEO_SHARE = 8
+"""A video that takes at most one part in so many of these bytes is kept whole."""
+
+
+Frames = slice | IntArray
+ALL_FRAMES = slice(None)
+
+READ_BYTES = 2**20
+"""About the size of what is read at once; wide features lie in several such chunks a file."""
+
+
+class FeatureSource(Protocol):
+    """Where training and scoring get features from, by video id."""
+
+    encoder: str
+    """Names what made the features."""
+
+    def missing(self) -> list[str]:
+        """Ids of videos that can't be read yet."""
+        ...
+
+    def timeline(self, video: str) -> Timeline:
+        """When the frames behind the features are shown."""
+        ...
+
+    def read(self, video: str, frames: Frames = ALL_FRAMES) -> Features:
+        """Features (T, D) of a video, or of some of its frames."""
+        ...
+
+    def width(self) -> int:
+        """D."""
+        ...
+
+    def fingerprint(self, video: str) -> str:
+        """Changes whenever the features do."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureEntry:
+    """A video in the store: its id, and the fingerprint of its source, sampling and encoder."""
+
+    video: str
+    fingerprint: str
+
+    @property
+    def key(self) -> str:
+        """Holds the fingerprint, so that runs which share a store never overwrite each other."""
+        return f"{key_part(self.video)}/{self.fingerprint}"
+
+    @property
+    def unit(self) -> Unit:
+        """The record of the whole video."""
+        return Unit(key_part(self.video), self.fingerprint)
+
+    def chunk_unit(self, span: Span) -> Unit:
+        return Unit(f"{self.key}/{span.start}-{span.stop}", self.fingerprint)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredVideo:
+    """What is on record of a finished video."""
+
+    video: str
+    num_frames: int
+    chunks: dict[str, str]
+    """Fingerprint of the numbers in each `start-stop`."""
+    repeated: list[float]
+    """Seconds of frames that could not be decoded, and that the one before stands in for."""
+
+
+class FeatureStore:
+    """Features (T, D) and times (T,) of videos that one encoder has seen."""
+
+    def __init__(
+        self, storage: Storage, encoder: str, entries: Mapping[str, FeatureEntry], width: int
+    ):
+        self.encoder = encoder
+        self._storage = storage.child(encoder)
+        self._entries = entries
+        self._width = width
+        self._chunks = Ledger(self._storage.child("records/chunks"))
+        self._videos = Ledger(self._storage.child("records/videos"))
+
+    def __repr__(self) -> str:
+        return f"FeatureStore({self._storage.url!r})"
+
+    def entry(self, video: str) -> FeatureEntry:
+        return self._entries[video]
+
+    def create(
+        self,
+        entry: FeatureEntry,
+        timeline: Timeline,
+        *,
+        chunk_frames: int,
+        dtype: str,
+        source: dict[str, Any],
+    ) -> None:
+        """Lays out a video's arrays; its units of `chunk_frames` each have one writer."""
+        num_frames = len(timeline.times_T)
+        unit_frames = min(chunk_frames, num_frames)
+        most_frames = max(1, READ_BYTES // (self._width * np.dtype(dtype).itemsize))
+        # A file holds whole chunks.
+        read_frames = max(n for n in range(1, most_frames + 1) if unit_frames % n == 0)
+        create_array(
+            self._storage,
+            f"{entry.key}/features",
+            shape=(num_frames, self._width),
+            chunks=(read_frames, self._width),
+            shards=(unit_frames, self._width) if read_frames < unit_frames else None,
+            dtype=dtype,
+            attributes={
+                "encoder": self.encoder,
+                "video": entry.video,
+                "fingerprint": entry.fingerprint,
+                "fps": timeline.fps,
+                "source": source,
+            },
+        )
+        times = create_array(
+            self._storage,
+            f"{entry.key}/times",
+            shape=(num_frames,),
+            chunks=(num_frames,),
+            dtype="float64",
+            attributes={
+                "unit": "seconds",
+                "duration": timeline.duration,
+                "source_fps": timeline.source_fps,
+            },
+        )
+        times[:] = timeline.times_T
+
+    def write_chunk(
+        self,
+        entry: FeatureEntry,
+        span: Span,
+        features_TD: npt.NDArray[np.floating[Any]],
+        *,
+        repeated: Sequence[float] = (),
+    ) -> None:
+        """Writes the whole chunks of a span and records them.
+
+        `repeated` are the seconds of frames that another one stands in for.
+        """
+        array = open_array(self._storage, f"{entry.key}/features", writable=True)
+        stored_TD = features_TD.astype(array.dtype)
+        array[span.start : span.stop] = stored_TD
+        hashed = array_fingerprint(stored_TD)
+        self._chunks.write(entry.chunk_unit(span), content=hashed, repeated=list(repeated))
+
+    def missing_chunks(self, entry: FeatureEntry, spans: list[Span]) -> list[Span]:
+        """Those of a video's chunks that are not on record."""
+        done = self._chunks.done(entry.key)
+        return [span for span in spans if entry.chunk_unit(span) not in done]
+
+    def finish(self, entry: FeatureEntry, spans: list[Span]) -> "StoredVideo":
+        """Records a video whose chunks are all written."""
+        facts = at_once(self._chunks.read, [entry.chunk_unit(span) for span in spans])
+        stored = StoredVideo(
+            video=entry.video,
+            num_frames=spans[-1].stop,
+            chunks={f"{s.start}-{s.stop}": f["content"] for s, f in zip(spans, facts, strict=True)},
+            repeated=[seconds for f in facts for seconds in f["repeated"]],
+        )
+        self._videos.write(entry.unit, **asdict(stored))
+        self._chunks.forget(self._chunks.done(entry.key))
+        return stored
+
+    def stored(self, entry: FeatureEntry) -> "StoredVideo":
+        """What is on record of a finished video."""
+        return StoredVideo(**self._videos.read(entry.unit))
+
+    def damaged_chunks(self, entry: FeatureEntry) -> list[str]:
+        """Spans of a finished video whose numbers are not those that were written."""
+        array = open_array(self._storage, f"{entry.key}/features")
+        damaged = []
+        for name, written in self.stored(entry).chunks.items():
+            start, stop = map(int, name.split("-"))
+            try:
+                intact = array_fingerprint(np.asarray(array[start:stop])) == written
+            except Exception:  # decoding damaged bytes raises anything
+                intact = False
+            if not intact:
+                damaged.append(name)
+        return damaged
+
+    def remove(self, entry: FeatureEntry) -> None:
+        """Deletes a video's features and its records."""
+        self._videos.forget([entry.unit])
+        self._chunks.forget(self._chunks.done(entry.key))
+        self._storage.delete_folder(entry.key)
+
+    def missing(self) -> list[str]:
+        finished = self._videos.done()
+        return [video for video, entry in self._entries.items() if entry.unit not in finished]
+
+    def timeline(self, video: str) -> Timeline:
+        array = open_array(self._storage, f"{self._entries[video].key}/times")
+        return Timeline(
+            times_T=np.asarray(array[:]),
+            duration=float(array.attrs["duration"]),  # type: ignore[arg-type]
+            source_fps=float(array.attrs["source_fps"]),  # type: ignore[arg-type]
+        )
+
+    def read(self, video: str, frames: Frames = ALL_FRAMES) -> Features:
+        key = f"{self._entries[video].key}/features"
+        array = open_array(self._storage, key)
+        features_TD = np.asarray(array.take(frames), dtype=np.float32)
+        require_numbers(features_TD, f"{self._storage.url}/{key}")
+        return features_TD
+
+    def width(self) -> int:
+        return self._width
+
+    def fingerprint(self, video: str) -> str:
+        return self._entries[video].fingerprint
+
+
+class FeatureReader:
+    """Reads windows in their planted order and keeps the latest used features, up to some bytes.
+
+    A video that is small beside that bound is read and kept whole, any other window by window.
+    """
+
+    def __init__(
+        self,
+        source: FeatureSource,
+        moved: Mapping[str, Moved],
+        max_bytes: int = FEATURE_CACHE_BYTES,
+    ):
+        self.source = source
+        self._moved = moved
+        self._max_bytes = max_bytes
+        self._num_bytes = 0
+        self._kept: OrderedDict[tuple[str, int, int], Features] = OrderedDict()
+
+    def read(self, window: Window) -> Features:
+        """Features (T, D) of a window; the caller does not write to them."""
+        video_bytes = window.num_frames * self.source.width() * np.dtype(np.float32).itemsize
+        if video_bytes <= self._max_bytes // WHOLE_VIDEO_SHARE:
+            whole_TD = self._kept_or_read(window.video, 0, window.num_frames)
+            return whole_TD[window.span.start : window.span.stop]
+        return self._kept_or_read(window.video, window.span.start, window.span.stop)
+
+    def _kept_or_read(self, video: str, start: int, stop: int) -> Features:
+        key = (video, start, stop)
+        if key in self._kept:
+            self._kept.move_to_end(key)
+            return self._kept[key]
+        moved = self._moved.get(video)
+        if moved is None:
+            features_TD = self.source.read(video, slice(start, stop))
+        else:
+            features_TD = self.source.read(moved.footage, moved.order_T[start:stop])
+        self._kept[key] = features_TD
+        self._num_bytes += features_TD.nbytes
+        while self._num_bytes > self._max_bytes and len(self._kept) > 1:
+            _, dropped = self._kept.popitem(last=False)
+            self._num_bytes -= dropped.nbytes
+        return features_TD

@@ -1,0 +1,1 @@
+"""From scores to spans for review, with how far to trust them."""

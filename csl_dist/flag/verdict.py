@@ -1,0 +1,97 @@
+"""What an audit found and was decided by: `flags.parquet`, and `audit.json` for later readers.
+
+The threshold, the scorers behind it, and the known errors come from the dataset and the models;
+a reader has neither.
+"""
+
+import io
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from csl_dist.errors import NotReadyError, StorageError
+from csl_dist.storage.paths import RunLayout
+from csl_dist.types import ErrorKind, PlantedError, Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """How the flags of an audit came about."""
+
+    scorer: str
+    """Whose score decides on flags: a scorer, or `ensemble`."""
+    temporal: str
+    """The scorer that explains flags."""
+    framewise: str | None
+    """The scorer that sees single frames only, if the run has one."""
+    score: str
+    """Name of the score that is compared with the threshold."""
+    thresholds: dict[str, float]
+    """The score above which a frame is flagged, by audit video."""
+    scales: tuple[tuple[float, float], tuple[float, float]] | None
+    """Mean and deviation of the temporal and the framewise score; None without an ensemble."""
+    made_from: str
+    """Fingerprint of the scores; changes whenever the audit does."""
+    known_errors: tuple[PlantedError, ...] = ()
+    labels: str | None = None
+    """Where corrected labels came from; None for the dataset's own."""
+    skipped: dict[str, str] = field(default_factory=dict)
+    """Why checkpoints are not part of the trajectories, by scorer, fold and epoch."""
+    changed: tuple[str, ...] = ()
+    """Videos whose labels were corrected, and whose scores this audit therefore holds itself."""
+
+
+def put_verdict(layout: RunLayout, verdict: Verdict) -> None:
+    content = json.loads(json.dumps(asdict(verdict)))
+    if not layout.root.exists(layout.AUDIT) or layout.root.read_json(layout.AUDIT) != content:
+        layout.root.put_json(layout.AUDIT, content)
+
+
+def read_verdict(layout: RunLayout) -> Verdict:
+    if not layout.root.exists(layout.AUDIT):
+        raise NotReadyError(f"{layout.root.url} has no flags yet; run `csl audit`")
+    content: dict[str, Any] = layout.root.read_json(layout.AUDIT)
+    errors = tuple(_known_error(error) for error in content.pop("known_errors"))
+    changed = tuple(content.pop("changed"))
+    scales = content.pop("scales")
+    if scales is not None:
+        scales = (tuple(scales[0]), tuple(scales[1]))
+    return Verdict(known_errors=errors, changed=changed, scales=scales, **content)
+
+
+def put_flags(layout: RunLayout, flags: pd.DataFrame) -> None:
+    """Writes `flags.parquet`, worst first."""
+    buffer = io.BytesIO()
+    flags.to_parquet(buffer, index=False)
+    layout.root.put(layout.FLAGS, buffer.getvalue())
+
+
+def read_flags(layout: RunLayout) -> pd.DataFrame:
+    """The flags of an audit, worst first."""
+    if not layout.root.exists(RunLayout.FLAGS):
+        raise NotReadyError(f"{layout.root.url} has no flags yet; run `csl audit`")
+    try:
+        return pd.read_parquet(io.BytesIO(layout.root.read(RunLayout.FLAGS)))
+    except (OSError, ValueError) as error:
+        raise StorageError(
+            f"{layout.root.url}/{RunLayout.FLAGS} is damaged ({error}); delete it and run "
+            "`csl audit`"
+        ) from error
+
+
+def put_corrections(layout: RunLayout, corrections: pd.DataFrame) -> None:
+    """Writes which spans an audit's labels corrected."""
+    buffer = io.BytesIO()
+    corrections.to_parquet(buffer, index=False)
+    layout.root.put(layout.CORRECTIONS, buffer.getvalue())
+
+
+def read_corrections(layout: RunLayout) -> pd.DataFrame:
+    return pd.read_parquet(io.BytesIO(layout.root.read(layout.CORRECTIONS)))
+
+
+def _known_error(content: dict[str, Any]) -> PlantedError:
+    kind, span = ErrorKind(content["kind"]), Span(**content["span"])
+    return PlantedError(**content | {"kind": kind, "span": span})

@@ -1,0 +1,1 @@
+"""Every checkpoint on every held-out video: trajectories, which hold no labels."""

@@ -1,0 +1,74 @@
+"""Pulse: what a running audit says of itself every few seconds, for readers on other machines."""
+
+import time
+from dataclasses import asdict, dataclass
+
+from csl_dist.storage.paths import RunLayout
+
+STALE_SECONDS = 60.0
+"""An audit that has said nothing for longer may have been killed, or has a very long unit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pulse:
+    """How scoring stands."""
+
+    units_done: int
+    units_total: int
+    units_in_flight: int
+    frame_rate: float
+    """Frames x checkpoints per second since scoring began."""
+    seconds_left: float | None
+    """None where nothing is done yet that would tell."""
+    lost_workers: int
+    skipped_checkpoints: int
+    at: float
+    """Seconds since 1970 when this was said."""
+
+    def sentence(self) -> str:
+        left = "" if self.seconds_left is None else f", {duration(self.seconds_left)} left"
+        failures = [
+            f"{count} {what}{'s' * (count > 1)}"
+            for count, what in (
+                (self.lost_workers, "lost worker"),
+                (self.skipped_checkpoints, "skipped checkpoint"),
+            )
+            if count
+        ]
+        return ", ".join(
+            [
+                f"{self.units_in_flight} units in flight",
+                f"{self.frame_rate:,.0f} frames x checkpoints/s{left}",
+                *failures,
+            ]
+        )
+
+    def report(self) -> str:
+        """The sentence for somebody who looks later, and perhaps after the audit was killed."""
+        age = time.time() - self.at
+        said = f"scoring: {self.units_done:,} of {self.units_total:,} units, {self.sentence()}"
+        if age <= STALE_SECONDS:
+            return said
+        return f"{said}; that was {duration(age)} ago, and nothing since: has it been killed?"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them: `40 s`, `12 min`, `3.5 h`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def put_pulse(layout: RunLayout, pulse: Pulse) -> None:
+    layout.root.put_json(RunLayout.PULSE, asdict(pulse))
+
+
+def read_pulse(layout: RunLayout) -> Pulse | None:
+    """The last sign of life; None where no audit runs, or it ended as it should."""
+    if not layout.root.exists(RunLayout.PULSE):
+        return None
+    return Pulse(**layout.root.read_json(RunLayout.PULSE))
+
+
+def end_pulse(layout: RunLayout) -> None:
+    layout.root.delete(RunLayout.PULSE)

@@ -1,0 +1,229 @@
+"""Scoring on Ray: a pool of actors, one per GPU or CPU share, each taking the next checkpoint."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from typing import Any
+
+import ray
+from ray.exceptions import RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from csl_dist.config import ScoreConfig
+from csl_dist.errors import ConfigError
+from csl_dist.features.node_cache import forget_node_folder
+from csl_dist.predict.pulse import Pulse, end_pulse, put_pulse
+from csl_dist.types import Annotation, Moved
+from csl_dist.cluster.pool import ActorPool, Done
+from csl_dist.cluster.progress import Bar, progress_bar
+from csl_dist.predict.actor import Publication, ScoreActor, SliceResult
+from csl_dist.cluster.session import Resources, connect
+from csl_dist.cluster.stage import Stage
+from csl_dist.run import Run, moved_of
+from csl_dist.predict.forward import ScoreSlice, split_slices
+from csl_dist.predict.plan import (
+    ScorerPlan,
+    drop_scored_weights,
+    pending_slices,
+    plan_scorers,
+    scored_annotations,
+    unpublished_groups,
+)
+
+PULSE_SECONDS = 5.0
+VIDEOS_PER_TASK = 16
+"""Videos that an actor publishes at a time."""
+
+
+def score(stage: Stage) -> None:
+    """Evaluates every checkpoint on every held-out video, and publishes the trajectories."""
+    run = stage.run
+    annotations = scored_annotations(run)
+    plans = plan_scorers(run, annotations)
+    if any(unpublished_groups(run, plan) for plan in plans):
+        with scoring_pool(stage, annotations) as pool:
+            with scoring_rows(stage, plans) as rows:
+                while rows.score(plans, pool) > 0:
+                    plans = plan_scorers(run, annotations)
+            publish(stage, plans, pool)
+        _forget_node_folders(run.layout.root.url)
+    else:
+        total = sum(plan.num_units for plan in plans)
+        stage.say(f"trajectories: all {total} units are scored")
+    drop_scored_weights(run, plans)
+
+
+def scoring_pool(stage: Stage, annotations: Sequence[Annotation]) -> ActorPool:
+    """Actors that have a GPU each, or a share of the CPUs."""
+    config = stage.run.config.score
+    resources = connect(verbose=stage.verbose)
+    return ActorPool(
+        _actor_maker(stage.run, moved_of(annotations), resources),
+        num_actors=_num_actors(config, resources),
+        max_retries=config.max_retries,
+    )
+
+
+@contextmanager
+def scoring_rows(stage: Stage, plans: Sequence[ScorerPlan]) -> Iterator["RowScoring"]:
+    """Shows a bar over all units that are expected, while rounds of scoring go on."""
+    total = sum(plan.num_expected for plan in plans)
+    left = [part for plan in plans for part in pending_slices(stage.run, plan)]
+    num_left = sum(len(part.units) for part in left)
+    num_done = sum(plan.num_units for plan in plans) - num_left
+    with progress_bar(stage.console, "score: units", total=total, done=num_done) as bar:
+        yield RowScoring(stage, bar, total, num_done)
+    end_pulse(stage.run.layout)
+
+
+class RowScoring:
+    """Scores what is missing of plans, in one round or several."""
+
+    def __init__(self, stage: Stage, bar: Bar, total: int, num_done: int):
+        self._stage = stage
+        self._bar = bar
+        self._total = total
+        self._num_done = num_done
+        self._num_lost = 0
+        self._bad: set[str] = set()
+        self._busy_seconds = 0.0
+        self._num_scored = 0
+        """Units done in these rounds; `_num_done` also has those of earlier runs."""
+        self._num_frames = 0
+        self._last_pulse = 0.0
+
+    def score(self, plans: Sequence[ScorerPlan], pool: ActorPool) -> int:
+        """Writes all rows that are missing; tells how many checkpoints proved bad."""
+        run = self._stage.run
+        slices = [part for plan in plans for part in pending_slices(run, plan)]
+        _lay_out_rows(run, plans, slices)
+        bad_before, lost_before = len(self._bad), self._num_lost - pool.num_lost
+        begun = time.monotonic()
+        for done in pool.run(split_slices(slices, pool.num_actors), prefetch=True):
+            now = time.monotonic()
+            self._busy_seconds += now - begun
+            begun = now
+            self._num_lost = lost_before + pool.num_lost
+            self._note(done)
+        return len(self._bad) - bad_before
+
+    def _note(self, done: Done[ScoreSlice]) -> None:
+        part, result = done.task, done.result
+        self._tell(part, result)
+        self._num_done += len(part.units)
+        self._num_scored += len(part.units)
+        self._num_frames += part.num_frames
+        rate = self._num_frames / self._busy_seconds
+        units_left = self._total - self._num_done
+        # Units to come may not be known yet; those that are scored stand for them.
+        seconds_a_unit = self._busy_seconds / self._num_scored
+        pulse = Pulse(
+            units_done=self._num_done,
+            units_total=self._total,
+            units_in_flight=sum(len(running.units) for running in done.in_flight),
+            frame_rate=rate,
+            seconds_left=units_left * seconds_a_unit,
+            lost_workers=self._num_lost,
+            skipped_checkpoints=len(self._bad),
+            at=time.time(),
+        )
+        self._bar.advance(len(part.units))
+        self._bar.note(pulse.sentence())
+        if time.monotonic() - self._last_pulse >= PULSE_SECONDS:
+            self._last_pulse = time.monotonic()
+            put_pulse(self._stage.run.layout, pulse)
+
+    def _tell(self, part: ScoreSlice, result: SliceResult) -> None:
+        """Says what a user should know of a slice that did not go as asked for."""
+        if result.bad is not None and result.bad not in self._bad:
+            self._bad.add(result.bad)
+            store = self._stage.run.checkpoint_store(part.scorer, part.checkpoint.fold)
+            store.mark_bad(part.checkpoint, result.bad)
+            self._stage.say(f"skipped: {result.bad}")
+        if result.batch_frames is not None:
+            self._stage.say(
+                f"score: memory suffices for {result.batch_frames} frames at once, not for the "
+                f"{part.batch_frames} of score.batch_frames"
+            )
+
+
+def _lay_out_rows(run: Run, plans: Sequence[ScorerPlan], slices: Sequence[ScoreSlice]) -> None:
+    """Makes room for the rows of all groups that slices write to."""
+    for plan in plans:
+        store = run.trajectories(plan.scorer)
+        own = [unit for part in slices if part.scorer == plan.scorer for unit in part.units]
+        for group in dict.fromkeys(unit.group for unit in own):
+            store.create_rows(
+                group,
+                plan.units_of(group),
+                num_classes=len(run.dataset.classes),
+                dtype=run.config.score.dtype,
+            )
+
+
+def publish(stage: Stage, plans: Sequence[ScorerPlan], pool: ActorPool) -> None:
+    """Turns rows into trajectories."""
+    groups = [(p, group) for p in plans for group in unpublished_groups(stage.run, p)]
+    parts = [
+        Publication(
+            scorer=plan.scorer,
+            group=group,
+            units=plan.units_of(group),
+            videos=slice(first, first + VIDEOS_PER_TASK),
+        )
+        for plan, group in groups
+        for first in range(0, len(group.videos), VIDEOS_PER_TASK)
+    ]
+    total = sum(len(group.videos) for _, group in groups)
+    with progress_bar(stage.console, "score: publish", total=total) as bar:
+        for done in pool.run(parts, method="publish"):
+            bar.advance(len(done.task.group.videos[done.task.videos]))
+    for plan, group in groups:
+        stage.run.trajectories(plan.scorer).drop_rows(group)
+
+
+def _forget_node_folders(root: str) -> None:
+    """Deletes decoded features on every machine of the cluster."""
+    alive = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
+    forget = ray.remote(num_cpus=0)(forget_node_folder)
+    with suppress(RayError):  # a node that is lost has nothing left to delete
+        ray.get(
+            [
+                forget.options(
+                    scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)
+                ).remote(root)
+                for node in alive
+            ]
+        )
+
+
+def _num_actors(config: ScoreConfig, resources: Resources) -> int:
+    """How many actors the cluster has room for."""
+    if resources.num_gpus:
+        return resources.num_gpus
+    if config.cpus_per_worker > resources.num_cpus:
+        raise ConfigError(
+            f"score.cpus_per_worker is {config.cpus_per_worker}, but the cluster has "
+            f"{resources.num_cpus} CPUs; lower it"
+        )
+    return resources.num_cpus // config.cpus_per_worker
+
+
+def _actor_maker(run: Run, moved: dict[str, Moved], resources: Resources) -> Callable[[], Any]:
+    """What starts a ScoreActor with its share of the cluster."""
+    config = run.config.score
+    share = {"num_gpus": 1} if resources.num_gpus else {"num_cpus": config.cpus_per_worker}
+    actor_class = ray.remote(**share, max_concurrency=2)(ScoreActor)
+
+    @cache
+    def shared() -> tuple[Any, Any]:
+        """One copy on each node, however many actors there are; none where there are none."""
+        sources = {
+            (scorer, fold.index): run.features_of(scorer, fold.index)
+            for scorer in run.config.scorers
+            for fold in run.dataset.folds
+        }
+        return ray.put(sources), ray.put(moved)
+
+    return lambda: actor_class.remote(config, run.layout, *shared())

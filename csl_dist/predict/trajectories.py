@@ -1,0 +1,372 @@
+"""TrajectoryStore: log-probabilities of every class, frame and checkpoint, without labels.
+
+Scoring writes rows: one checkpoint's log-probabilities of one group of videos, whole chunks that no
+other unit touches, with a record last. When all rows of a group are there, they are compacted into
+one array (E, T, C) per video, chunked by frames so that a frame's whole trajectory is one read. A
+record with a version number names the array that counts, the highest version; putting the record is
+what publishes the array, and only then do the one before and the rows go.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import cached_property, lru_cache
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from csl_dist.storage.zarr import Array, ChunkReader, create_array, open_array, require_numbers
+from csl_dist.errors import NotReadyError
+from csl_dist.storage.ledger import Ledger, Unit
+from csl_dist.types import (
+    FloatArray,
+    IntArray,
+    Span,
+    array_fingerprint,
+    consecutive_spans,
+    fingerprint,
+)
+from csl_dist.storage.url import Storage, key_part
+
+ROW_CHUNK_FRAMES = 4096
+QUERY_CHUNK_FRAMES = 128
+COMPACT_BLOCK_FRAMES = 4096
+"""Frames that compaction reads at once, of every checkpoint: a multiple of the query chunk."""
+READ_THREADS = 8
+"""Chunks that one read fetches and decodes at once."""
+
+Part = TypeVar("Part")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Videos that one unit scores together, and where each lies in the rows."""
+
+    fold: int
+    videos: tuple[str, ...]
+    lengths: tuple[int, ...]
+    fingerprint: str
+    """Of the videos' features and order."""
+
+    @property
+    def num_frames(self) -> int:
+        return sum(self.lengths)
+
+    @property
+    def key(self) -> str:
+        return f"fold-{self.fold}/{self.fingerprint}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """What the record of a published video says: which array, and what its rows are."""
+
+    array: str
+    fold: int
+    rows: dict[str, str]
+    """Fingerprint of the unit behind each row, by epoch, ascending."""
+    blocks: Sequence[str] = ()
+    """Fingerprint of what was written, by block of COMPACT_BLOCK_FRAMES frames."""
+
+    @property
+    def epochs(self) -> list[int]:
+        return [int(epoch) for epoch in self.rows]
+
+
+class Trajectory:
+    """One video's log-probabilities (E, T, C), read when asked for."""
+
+    def __init__(self, chunks: ChunkReader, published: Published):
+        self._chunks = chunks
+        self.epochs = published.epochs
+        self.fold = published.fold
+        self.fingerprint = fingerprint(published.rows)
+
+    def __repr__(self) -> str:
+        return f"Trajectory(shape={self.shape})"
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        num_checkpoints, num_frames, num_classes = self._chunks.shape
+        return num_checkpoints, num_frames, num_classes
+
+    def read(self, start: int = 0, stop: int | None = None) -> npt.NDArray[np.float32]:
+        """Log-probabilities (E, stop - start, C) in float32."""
+        first, last, _ = slice(start, stop).indices(self.shape[1])
+        num_checkpoints, _, num_classes = self.shape
+        read_ETC = np.empty((num_checkpoints, max(0, last - first), num_classes), np.float32)
+        for frames, part_ETC in self._each_chunk(first, last, lambda _, part_ETC: part_ETC):
+            read_ETC[:, frames.start - first : frames.stop - first] = part_ETC
+        require_numbers(read_ETC, f"the trajectory {self._chunks.where}")
+        return read_ETC
+
+    def of_classes(self, classes_T: IntArray, start: int = 0) -> npt.NDArray[np.float32]:
+        """Log-probabilities (E, T) of one class a frame, from a frame on; holds little else."""
+
+        def gather(frames: slice, part_ETC: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            wanted_T = classes_T[frames.start - start : frames.stop - start]
+            return part_ETC[:, np.arange(len(wanted_T)), wanted_T]
+
+        read_ET = np.empty((self.shape[0], len(classes_T)), np.float32)
+        for frames, part_ET in self._each_chunk(start, start + len(classes_T), gather):
+            read_ET[:, frames.start - start : frames.stop - start] = part_ET
+        require_numbers(read_ET, f"the trajectory {self._chunks.where}")
+        return read_ET
+
+    def _each_chunk(
+        self, start: int, stop: int, take: Callable[[slice, npt.NDArray[Any]], Part]
+    ) -> Iterator[tuple[slice, Part]]:
+        """What `take` makes of the chunks between two frames, several at once, and which frames."""
+        width = self._chunks.chunks[1]
+
+        def taken(number: int) -> tuple[slice, Part]:
+            first = number * width
+            frames = slice(max(start, first), min(stop, first + width, self.shape[1]))
+            chunk_ETC = self._chunks.read(0, number, 0)
+            return frames, take(frames, chunk_ETC[:, frames.start - first : frames.stop - first])
+
+        numbers = range(start // width, -(-stop // width)) if stop > start else range(0)
+        if len(numbers) == 1:
+            yield taken(numbers[0])
+            return
+        with ThreadPoolExecutor(READ_THREADS) as pool:
+            yield from pool.map(taken, numbers)
+
+
+class TrajectoryStore:
+    """The trajectories of one scorer: rows in the making, and published arrays."""
+
+    def __init__(self, storage: Storage):
+        self._storage = storage
+        self._rows = Ledger(storage.child("records/rows"))
+        self._published = Ledger(storage.child("records/published"))
+
+    def __repr__(self) -> str:
+        return f"TrajectoryStore({self._storage.url!r})"
+
+    def published_fingerprints(self) -> dict[str, str]:
+        """Fingerprint of the published rows by `key_part` of the video; a single listing."""
+        newest = sorted(self._published.done(), key=lambda unit: unit.name)
+        return {unit.name.split("/")[0]: unit.fingerprint for unit in newest}
+
+    def is_published(self, group: Group, units: dict[int, Unit], known: dict[str, str]) -> bool:
+        """Whether all videos of a group are published from exactly these units."""
+        wanted = fingerprint(_rows_of(units))
+        return all(known.get(key_part(video)) == wanted for video in group.videos)
+
+    def scored(self, groups: Sequence[Group], known: Collection[str]) -> dict[Group, set[str]]:
+        """Fingerprints of each group's units whose rows exist, written or published.
+
+        `known` are the videos of `published_fingerprints`; no other video is looked for.
+        """
+        written: dict[str, set[str]] = defaultdict(set)
+        for unit in self._rows.done():
+            written[unit.name.rsplit("/", 1)[0]].add(unit.fingerprint)
+        return {group: written[group.key] | self._published_rows(group, known) for group in groups}
+
+    def _published_rows(self, group: Group, known: Collection[str]) -> set[str]:
+        """Fingerprints of the units that all videos of a group are published with."""
+        if not all(key_part(video) in known for video in group.videos):
+            return set()
+        found = [self._newest(video)[1] for video in group.videos]
+        return set.intersection(*(set(published.rows.values()) for published in found if published))
+
+    def create_rows(
+        self, group: Group, units: dict[int, Unit], *, num_classes: int, dtype: str
+    ) -> None:
+        """Lays out a group's rows, or makes room for more epochs."""
+        self._rows.retire(units.values(), group.key)
+        key = _rows_key(group)
+        shape = (max(units), group.num_frames, num_classes)
+        if self._storage.exists(f"{key}/zarr.json"):
+            array = open_array(self._storage, key, writable=True)
+            if array.shape[1:] == shape[1:] and array.dtype == dtype:
+                array.resize((max(array.shape[0], shape[0]), *shape[1:]))
+                return
+            # Rows of other classes or another type; no unit that is wanted now has any there.
+            self._rows.forget(self._rows.done(group.key))
+        create_array(
+            self._storage,
+            key,
+            shape=shape,
+            chunks=(1, min(group.num_frames, ROW_CHUNK_FRAMES), num_classes),
+            dtype=dtype,
+            compressed=False,
+        )
+
+    def has_row(self, unit: Unit) -> bool:
+        """Whether a unit's row is written."""
+        return self._rows.has(unit)
+
+    def write_row(self, group: Group, epoch: int, unit: Unit, logp_NC: FloatArray) -> None:
+        """Writes one checkpoint's log-probabilities of a group's videos, then the record."""
+        array = open_array(self._storage, _rows_key(group), writable=True)
+        array[epoch - 1] = logp_NC.astype(array.dtype)
+        self._rows.write(unit, epoch=epoch, videos=list(group.videos))
+
+    def publish(self, group: Group, units: dict[int, Unit], videos: slice = slice(None)) -> None:
+        """Publishes some of a group's videos from their rows and earlier arrays."""
+        rows = _rows_of(units)
+        starts = np.cumsum([0, *group.lengths[:-1]]).tolist()
+        fresh = _RowBlocks(self._storage, _rows_key(group))
+        places = zip(group.videos[videos], starts[videos], group.lengths[videos], strict=True)
+        for video, start, length in places:
+            self._publish(group, video, Span(start, start + length), rows, fresh)
+
+    def drop_rows(self, group: Group) -> None:
+        """Deletes the rows of a group whose videos are all published."""
+        self._rows.forget(self._rows.done(group.key))
+        self._storage.delete_folder(_rows_key(group))
+
+    def compact(self, group: Group, units: dict[int, Unit]) -> None:
+        """Publishes all of a group, and deletes its rows."""
+        self.publish(group, units)
+        self.drop_rows(group)
+
+    def trajectory(self, video: str) -> Trajectory:
+        """The published trajectory of a video."""
+        _, published = self._newest(video)
+        if published is None:
+            raise NotReadyError(
+                f"video {video!r} has no trajectory in {self._storage.url}; run `csl audit`"
+            )
+        return Trajectory(ChunkReader(self._storage, published.array), published)
+
+    def damage(self, video: str) -> str | None:
+        """What is wrong with a published trajectory, if it is not as it was written."""
+        _, published = self._newest(video)
+        if published is None:
+            return "it is not published"
+        array = open_array(self._storage, published.array)
+        spans = consecutive_spans(array.shape[1], COMPACT_BLOCK_FRAMES)
+        for span, written in zip(spans, published.blocks, strict=True):
+            if array_fingerprint(array[:, span.start : span.stop]) != written:
+                return f"frames {span.start} to {span.stop} are not as they were written"
+        return None
+
+    def remove(self, video: str) -> None:
+        """Deletes a published trajectory, which is then to be scored again."""
+        self._published.forget(self._published.done(key_part(video)))
+        self._storage.delete_folder(f"trajectories.zarr/{key_part(video)}")
+
+    def _newest(self, video: str) -> tuple[int, Published | None]:
+        """What counts of a video: the record with the highest version, and that version."""
+        units = self._published.done(key_part(video))
+        if not units:
+            return 0, None
+        newest = max(units, key=lambda unit: unit.name)
+        return int(newest.name.split("/")[1]), Published(**self._published.read(newest))
+
+    def _publish(
+        self, group: Group, video: str, place: Span, rows: dict[str, str], fresh: "_RowBlocks"
+    ) -> None:
+        version, earlier = self._newest(video)
+        if earlier is not None and earlier.rows == rows:
+            return
+        source = _VideoRows(self._storage, rows, earlier, fresh, place)
+        num_classes, dtype = source.num_classes_and_dtype()
+        key = f"trajectories.zarr/{key_part(video)}/{version + 1:06d}"
+        array = create_array(
+            self._storage,
+            key,
+            shape=(len(rows), len(place), num_classes),
+            chunks=(len(rows), min(len(place), QUERY_CHUNK_FRAMES), num_classes),
+            dtype=dtype,
+            # Float16 log-probabilities hardly shrink, and decoding one chunk takes longer than
+            # all else in a query.
+            compressed=False,
+        )
+        blocks = []
+        for span in consecutive_spans(len(place), COMPACT_BLOCK_FRAMES):
+            block_ETC = source.read(span)
+            require_numbers(block_ETC, f"{self._storage.url}/{_rows_key(group)}")
+            array[:, span.start : span.stop] = block_ETC
+            blocks.append(array_fingerprint(block_ETC))
+        published = Published(array=key, fold=group.fold, rows=rows, blocks=blocks)
+        unit = Unit(f"{key_part(video)}/{version + 1:06d}", fingerprint(rows))
+        self._published.write(unit, **asdict(published))
+        if earlier is not None:
+            self._published.forget(self._published.done(key_part(video)) - {unit})
+            self._storage.delete_folder(earlier.array)
+
+
+class _VideoRows:
+    """The rows of one video: some from what was just scored, some from an earlier array."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        rows: dict[str, str],
+        earlier: Published | None,
+        fresh: "_RowBlocks",
+        place: Span,
+    ):
+        known = earlier.rows if earlier is not None else {}
+        is_old_E = np.array([known.get(epoch) == unit for epoch, unit in rows.items()])
+        self._is_old_E = is_old_E
+        self._old_rows = [
+            list(known).index(e) for e, old in zip(rows, is_old_E, strict=True) if old
+        ]
+        self._fresh_rows = tuple(
+            int(epoch) - 1 for epoch, old in zip(rows, is_old_E, strict=True) if not old
+        )
+        self._old = open_array(storage, earlier.array) if earlier and self._old_rows else None
+        self._fresh = fresh
+        self._place = place
+
+    def num_classes_and_dtype(self) -> tuple[int, str]:
+        array = self._old if self._old is not None else self._fresh.array
+        return array.shape[2], str(array.dtype)
+
+    def read(self, span: Span) -> npt.NDArray[Any]:
+        """Log-probabilities (E, T, C) of a span of the video."""
+        num_classes, dtype = self.num_classes_and_dtype()
+        block_ETC = np.empty((len(self._is_old_E), len(span), num_classes), dtype)
+        if self._old is not None:
+            old_ETC = self._old[:, span.start : span.stop]
+            block_ETC[self._is_old_E] = old_ETC[self._old_rows]
+        if self._fresh_rows:
+            start = self._place.start + span.start
+            inside = Span(start, start + len(span))
+            block_ETC[~self._is_old_E] = self._fresh.read(self._fresh_rows, inside)
+        return block_ETC
+
+
+class _RowBlocks:
+    """Reads a group's rows in blocks that hold many short videos, or a part of a long one.
+
+    Videos follow each other in the rows, so that it is enough to keep two blocks.
+    """
+
+    def __init__(self, storage: Storage, key: str):
+        self._storage = storage
+        self._key = key
+        self._block = lru_cache(maxsize=2)(self._read_block)
+
+    @cached_property
+    def array(self) -> Array:
+        return open_array(self._storage, self._key)
+
+    def read(self, rows: tuple[int, ...], span: Span) -> npt.NDArray[Any]:
+        """Some rows (E, T, C) of a span of the group's frames."""
+        width = COMPACT_BLOCK_FRAMES
+        parts = []
+        for number in range(span.start // width, -(-span.stop // width)):
+            first = number * width
+            inside = slice(max(0, span.start - first), span.stop - first)
+            parts.append(self._block(rows, number)[:, inside])
+        return np.concatenate(parts, axis=1)
+
+    def _read_block(self, rows: tuple[int, ...], number: int) -> npt.NDArray[Any]:
+        first = number * COMPACT_BLOCK_FRAMES
+        return self.array.block(rows, first, min(self.array.shape[1], first + COMPACT_BLOCK_FRAMES))
+
+
+def _rows_of(units: dict[int, Unit]) -> dict[str, str]:
+    return {str(epoch): units[epoch].fingerprint for epoch in sorted(units)}
+
+
+def _rows_key(group: Group) -> str:
+    return f"rows.zarr/{group.key}"

@@ -1,0 +1,1 @@
+"""Decisions of reviewers, and the labels as they corrected them."""

@@ -1,0 +1,169 @@
+"""From decisions to corrected labels: frame by frame, and as label files for `csl relabel`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from csl_dist.data.layouts.corrected import corrected_labels
+from csl_dist.data.layouts.rewritten import Edge, Renaming, write_renamed
+from csl_dist.errors import DataError
+from csl_dist.audit.reader import Audit
+from csl_dist.types import Annotation, IntArray, Span, Timeline, Video, runs_of
+from csl_dist.audit.relabel import changed_annotations
+from csl_dist.review.store import Decision, Review, SpanKey, is_disputed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correction:
+    """A span that gets another label."""
+
+    video: str
+    span: Span
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenLabels:
+    """What an export of corrected labels wrote."""
+
+    files: list[Path]
+    num_spans: int
+    num_videos: int
+    num_disputed: int
+    """Spans that reviewers decided differently; the last decision counts."""
+    num_off: int
+    """Frames whose label the file can't give: its entries are farther apart than frames."""
+
+
+def corrections(current: Mapping[SpanKey, Sequence[Review]]) -> list[Correction]:
+    """What the last decision on each span changes, in the order of decisions."""
+    last = sorted((reviews[-1] for reviews in current.values()), key=lambda r: r.number)
+    return [found for review in last if (found := correction(review)) is not None]
+
+
+def correction(review: Review) -> Correction | None:
+    """What a decision changes; None where the annotated label stays."""
+    if review.decision not in (Decision.WRONG, Decision.BOUNDARY) or review.label is None:
+        return None
+    span = Span(review.start, review.stop)
+    if review.new_start is not None and review.new_stop is not None:
+        span = Span(review.new_start, review.new_stop)
+    return Correction(video=review.video, span=span, label=review.label)
+
+
+def corrected(labels_T: IntArray, own: Sequence[Correction], classes: tuple[str, ...]) -> IntArray:
+    """A video's class ids (T,) with its corrections made, the later over the earlier."""
+    corrected_T = labels_T.copy()
+    for one in own:
+        corrected_T[one.span.start : one.span.stop] = classes.index(one.label)
+    return corrected_T
+
+
+def write_corrected(
+    audit: Audit, current: Mapping[SpanKey, Sequence[Review]], out: Path
+) -> WrittenLabels:
+    """Writes the labels of corrected videos in the dataset's own layout, below a folder."""
+    made = corrections(current)
+    if not made:
+        raise DataError(
+            f"audit {audit.revision} of {audit.layout.root.url} has no decision that changes a "
+            "label yet; review some spans with `csl serve`"
+        )
+    by_video: dict[str, list[Correction]] = {}
+    for one in made:
+        by_video.setdefault(one.video, []).append(one)
+    wanted = {
+        video: _in_source_order(audit.annotation(video), own, audit.classes)
+        for video, own in by_video.items()
+    }
+    files = write_renamed(
+        audit.config.dataset,
+        _with_current_labels(audit),
+        {
+            video: _renamings(audit, before_T, after_T, video)
+            for video, (before_T, after_T) in wanted.items()
+        },
+        frame_rates={video: _timeline(audit.annotation(video)).fps for video in wanted},
+        out=out,
+    )
+    return WrittenLabels(
+        files=files,
+        num_spans=len(made),
+        num_videos=len(by_video),
+        num_disputed=sum(is_disputed(reviews) for reviews in current.values()),
+        num_off=_frames_off(audit, by_video, out),
+    )
+
+
+def _in_source_order(
+    annotation: Annotation, own: Sequence[Correction], classes: tuple[str, ...]
+) -> tuple[IntArray, IntArray]:
+    """Labels (T,) before and after, in the order of the source's frames."""
+    before_T = annotation.labels_T
+    after_T = corrected(before_T, own, classes)
+    if annotation.order_T is None:
+        return before_T, after_T
+    # The audit saw frames in a planted order: its frame t is the source's frame order_T[t].
+    back_T = np.argsort(annotation.order_T, kind="stable")
+    return before_T[back_T], after_T[back_T]
+
+
+def _renamings(audit: Audit, before_T: IntArray, after_T: IntArray, video: str) -> list[Renaming]:
+    """Spans whose label changes, with the seconds between which they begin and end."""
+    timeline = _timeline(audit.annotation(video))
+    changed_T = np.where(before_T != after_T, after_T, -2)
+    return [
+        Renaming(
+            start=_edge(timeline, span.start),
+            stop=_edge(timeline, span.stop),
+            label=audit.classes[int(after_T[span.start])],
+        )
+        for span in runs_of(changed_T)
+        if changed_T[span.start] != -2
+    ]
+
+
+def _edge(timeline: Timeline, frame: int) -> Edge:
+    """The edge before a frame, or after the last."""
+    times_T = timeline.times_T
+    if frame == 0:
+        return Edge(after=-np.inf, at=0.0, middle=-np.inf)
+    before = float(times_T[frame - 1])
+    if frame == len(times_T):
+        end = max(timeline.duration, before + 1 / timeline.fps)
+        return Edge(after=before, at=end, middle=np.inf)
+    at = float(times_T[frame])
+    return Edge(after=before, at=at, middle=(before + at) / 2)
+
+
+def _timeline(annotation: Annotation) -> Timeline:
+    return Timeline(
+        times_T=annotation.times_T,
+        duration=annotation.duration,
+        source_fps=annotation.source_fps,
+    )
+
+
+def _with_current_labels(audit: Audit) -> list[Video]:
+    """The run's scored videos with the label files that this audit read."""
+    videos = []
+    for video in audit.scored_videos():
+        source = audit.labels_from(video.id)
+        if source is not None:
+            found = corrected_labels(audit.config.dataset, audit.classes, [video], Path(source))
+            video = replace(video, labels=found.videos[0].labels)
+        videos.append(video)
+    return videos
+
+
+def _frames_off(audit: Audit, by_video: Mapping[str, Sequence[Correction]], out: Path) -> int:
+    """Frames that read back with another label than decided."""
+    read = {annotation.video: annotation for annotation in changed_annotations(audit, out)}
+    off = 0
+    for video, own in by_video.items():
+        annotation = audit.annotation(video)
+        wanted_T = corrected(annotation.labels_T, own, audit.classes)
+        off += int((read.get(video, annotation).labels_T != wanted_T).sum())
+    return off

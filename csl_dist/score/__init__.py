@@ -1,0 +1,1 @@
+"""Labels join trajectories: per-frame scores, CSL among them. Higher is more suspicious."""

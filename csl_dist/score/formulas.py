@@ -1,0 +1,192 @@
+"""From a trajectory and labels to per-frame scores. Higher is more suspicious.
+
+Frames without a label score NaN, and no other frame's score depends on them. A video is read in
+blocks of frames, so that memory does not grow with its length.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+import pandas as pd
+
+from csl_dist.config import ReduceConfig
+from csl_dist.types import NORMAL_MAD, UNLABELLED, FloatArray, IntArray, Span, runs_of
+from csl_dist.measures import LATE, SEGMENT, SMOOTHED
+from csl_dist.strategies import Strategy, selected_epochs
+
+BLOCK_VALUES = 1 << 24
+"""Log-probabilities of a trajectory held at once: 64 MB."""
+OUTLYING_DEVIATIONS = 6.0
+"""Robust deviations from which on a video is told as a whole."""
+
+
+class Trajectory(Protocol):
+    """What is read of a trajectory; `csl_dist.predict.trajectories.Trajectory` is one."""
+
+    epochs: list[int]
+
+    @property
+    def shape(self) -> tuple[int, int, int]: ...
+
+    def read(self, start: int = 0, stop: int | None = None) -> FloatArray: ...
+
+
+def frame_losses(logp_ETC: FloatArray, labels_T: IntArray, weights_C: FloatArray) -> FloatArray:
+    """Losses (E, T) of the labels under each checkpoint: -alpha[y] * logp[y]; at least 0."""
+    safe_T = np.where(labels_T == UNLABELLED, 0, labels_T)
+    logp_ET = np.take_along_axis(logp_ETC, safe_T[None, :, None], axis=2)[..., 0]
+    return weighted_losses(logp_ET, labels_T, weights_C)
+
+
+def weighted_losses(logp_ET: FloatArray, labels_T: IntArray, weights_C: FloatArray) -> FloatArray:
+    """The same from the log-probabilities (E, T) of the labels alone."""
+    safe_T = np.where(labels_T == UNLABELLED, 0, labels_T)
+    weight_T = np.where(labels_T == UNLABELLED, np.nan, weights_C[safe_T])
+    return -weight_T * logp_ET
+
+
+def cumulative_loss(losses_ET: FloatArray) -> FloatArray:
+    """CSL (T,): the mean loss over checkpoints."""
+    csl_T: FloatArray = losses_ET.mean(axis=0)
+    return csl_T
+
+
+def own_and_rival(logp_ETC: FloatArray, labels_T: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Log-probabilities (E, T) of the label and of the likeliest other class; NaN without label."""
+    index_1T1 = np.where(labels_T == UNLABELLED, 0, labels_T)[None, :, None]
+    own_ET = np.take_along_axis(logp_ETC, index_1T1, axis=2)[..., 0]
+    others_ETC = logp_ETC.copy()
+    np.put_along_axis(others_ETC, index_1T1, -np.inf, axis=2)
+    rival_ET = others_ETC.max(axis=2)
+    unlabelled_T = labels_T == UNLABELLED
+    own_ET[:, unlabelled_T] = rival_ET[:, unlabelled_T] = np.nan
+    return own_ET, rival_ET
+
+
+def frame_scores(
+    logp_ETC: FloatArray, labels_T: IntArray, weights_C: FloatArray
+) -> dict[str, FloatArray]:
+    """All unsmoothed scores (T,) by name.
+
+    `csl` is the mean loss; `margin` the mean of the likeliest other class's probability minus the
+    label's, -1 to 1; `aum` the same of log-probabilities (the area under the margin, turned round);
+    `final` the loss at the last checkpoint.
+    """
+    losses_ET = frame_losses(logp_ETC, labels_T, weights_C)
+    own_ET, rival_ET = own_and_rival(logp_ETC, labels_T)
+    means = {
+        "csl": losses_ET,
+        "margin": np.exp(rival_ET) - np.exp(own_ET),
+        "aum": rival_ET - own_ET,
+    }
+    half = len(logp_ETC) // 2
+    scores = {name: cumulative_loss(values_ET) for name, values_ET in means.items()}
+    late = {f"{name}{LATE}": cumulative_loss(v_ET[half:]) for name, v_ET in means.items()}
+    return scores | late | {"final": losses_ET[-1]}
+
+
+def smooth(score_T: FloatArray, window: int) -> FloatArray:
+    """Local mean over `window` frames around each, fewer at the ends; NaN frames are left out."""
+    half = window // 2
+    known_T = ~np.isnan(score_T)
+    totals = np.concatenate([[0.0], np.where(known_T, score_T, 0.0).cumsum(dtype=np.float64)])
+    counts = np.concatenate([[0], known_T.cumsum()])
+    index = np.arange(len(score_T))
+    low, high = np.maximum(index - half, 0), np.minimum(index + half + 1, len(score_T))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean_T = (totals[high] - totals[low]) / (counts[high] - counts[low])
+    return np.where(known_T, mean_T, np.nan)
+
+
+def smooth_by_segment(score_T: FloatArray, labels_T: IntArray, window: int) -> FloatArray:
+    """Mean of two: the local mean within a frame's segment, and the segment's own mean.
+
+    Labels are given, and are wrong, by segment: a neighbour of another label says nothing about
+    this one, and all frames of a segment together say more than a few of them.
+    """
+    result_T = np.full(len(score_T), np.nan)
+    for segment in runs_of(labels_T):
+        if labels_T[segment.start] != UNLABELLED:
+            inside = slice(segment.start, segment.stop)
+            local_T = smooth(score_T[inside], window)
+            result_T[inside] = (local_T + np.mean(score_T[inside], dtype=np.float64)) / 2
+    return result_T
+
+
+def smoothed_as_named(
+    score_T: FloatArray, labels_T: IntArray, *, smoothing: str, window: int
+) -> FloatArray:
+    """A score (T,) with the smoothing that the ending of its name asks for."""
+    if smoothing == SMOOTHED:
+        return smooth(score_T, window)
+    if smoothing == SEGMENT:
+        return smooth_by_segment(score_T, labels_T, window)
+    return score_T
+
+
+def frame_blocks(num_frames: int, values_per_frame: int) -> Iterator[slice]:
+    """Slices that cover a video, each of as many frames as may be held at once."""
+    size = max(1, BLOCK_VALUES // values_per_frame)
+    for start in range(0, num_frames, size):
+        yield slice(start, min(num_frames, start + size))
+
+
+def trajectory_scores(
+    trajectory: Trajectory, labels_T: IntArray, weights_C: FloatArray, config: ReduceConfig
+) -> dict[str, FloatArray]:
+    """Scores (T,) by name over the selected checkpoints, and `smoothed`, the smoothed CSL."""
+    chosen = chosen_rows(trajectory.epochs, config.checkpoints)
+    num_checkpoints, num_frames, num_classes = trajectory.shape
+    parts: dict[str, list[FloatArray]] = {}
+    for block in frame_blocks(num_frames, num_checkpoints * num_classes):
+        logp_ETC = trajectory.read(block.start, block.stop)[chosen]
+        for name, score_T in frame_scores(logp_ETC, labels_T[block], weights_C).items():
+            parts.setdefault(name, []).append(score_T)
+    scores = {name: np.concatenate(blocks) for name, blocks in parts.items()}
+    return scores | {"smoothed": smooth(scores["csl"], config.window)}
+
+
+def late_probabilities(trajectory: Trajectory, span: Span, strategy: Strategy) -> FloatArray:
+    """Mean probability (C,) of each class in a span, over the later half of the checkpoints."""
+    num_checkpoints, _, num_classes = trajectory.shape
+    chosen = chosen_rows(trajectory.epochs, strategy)
+    total_C = np.zeros(num_classes)
+    for block in frame_blocks(len(span), num_checkpoints * num_classes):
+        logp_ETC = trajectory.read(span.start + block.start, span.start + block.stop)[chosen]
+        late_ETC = logp_ETC[len(logp_ETC) // 2 :]
+        total_C += np.exp(late_ETC, dtype=np.float64).mean(axis=0).sum(axis=0)
+    return total_C / len(span)
+
+
+def chosen_rows(epochs: Sequence[int], strategy: Strategy) -> slice | list[int]:
+    """Which rows of a trajectory a strategy picks; all of them without a copy."""
+    selected = selected_epochs(epochs, strategy)
+    if len(selected) == len(epochs):
+        return slice(None)
+    return [list(epochs).index(epoch) for epoch in selected]
+
+
+def outlying_videos(csl: Mapping[str, FloatArray]) -> pd.DataFrame:
+    """How far each video's median CSL lies above the other videos', most first.
+
+    `deviations` are robust: from the median over videos, in units of the median absolute deviation
+    that equal a standard deviation where values are normal. A video far off may have another one's
+    annotation file; a few wrong spans do not move its median.
+    """
+    known = {video: csl_T[~np.isnan(csl_T)] for video, csl_T in csl.items()}
+    known = {video: csl_T for video, csl_T in known.items() if len(csl_T)}
+    medians_V = np.array([np.median(csl_T) for csl_T in known.values()])
+    distances_V = medians_V - (np.median(medians_V) if known else 0.0)
+    spread = NORMAL_MAD * np.median(np.abs(distances_V)) if known else 0.0
+    deviations_V = distances_V / spread if spread else np.zeros(len(known))
+    table = pd.DataFrame(
+        {
+            "video": list(known),
+            "frames": [len(csl_T) for csl_T in known.values()],
+            "median_csl": medians_V,
+            "deviations": deviations_V,
+            "outlier": deviations_V > OUTLYING_DEVIATIONS,
+        }
+    )
+    return table.sort_values("deviations", ascending=False, ignore_index=True)

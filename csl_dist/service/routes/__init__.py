@@ -1,0 +1,1 @@
+"""HTTP routes, one module a purpose; `ROUTES` is what the application serves."""

@@ -1,0 +1,1 @@
+"""Files behind a URL, and what a run root holds."""

@@ -1,0 +1,82 @@
+"""RunLayout: every path under a run root, and the version of that format."""
+
+from csl_dist.storage.url import Storage, key_part
+
+FORMAT_VERSION = 1
+
+
+class RunLayout:
+    """Where a run keeps what it produces."""
+
+    RUN = "run.json"
+    VIDEO_LIST = "dataset.parquet"
+    """Every video of the dataset, where its source and its labels lie."""
+    AUDIT = "audit.json"
+    """What decided on the flags."""
+    FLAGS = "flags.parquet"
+    FLAGS_CSV = "flags.csv"
+    VIDEOS = "videos.csv"
+    """How far each video lies off the others as a whole."""
+    CALIBRATION = "calibration.json"
+    """What the rule behind the flags finds of planted errors."""
+    CORRECTIONS = "corrections.parquet"
+    """In an audit under corrected labels: the spans whose label changed."""
+    METRICS = "metrics.json"
+    PULSE = "pulse.json"
+    """While an audit is being scored: how it stands."""
+    TRAINING = "training.json"
+    """In a fold: which of its trainings was asked for last."""
+    REPORT = "report.html"
+    RESERVED = (
+        *("features.zarr", "scores.zarr", "records", "relabelled", "reproduce"),
+        "tensorboard",
+    )
+    """Folders of the root that a scorer can't be named after."""
+
+    def __init__(self, root: Storage):
+        self.root = root
+
+    def __repr__(self) -> str:
+        return f"RunLayout({self.root.url!r})"
+
+    @property
+    def features(self) -> Storage:
+        return self.root.child("features.zarr")
+
+    @property
+    def scores(self) -> Storage:
+        return self.root.child("scores.zarr")
+
+    @property
+    def relabelled(self) -> Storage:
+        """Audits under corrected labels, one folder each, by number."""
+        return self.root.child("relabelled")
+
+    def revision(self, number: int) -> "RunLayout":
+        """Where an audit keeps its scores, flags and report: the first one in the root itself."""
+        return RunLayout(self.relabelled.child(f"{number:04d}")) if number else self
+
+    @property
+    def tensorboard(self) -> Storage:
+        """Event files, where the config asks for them."""
+        return self.root.child("tensorboard")
+
+    @property
+    def tables(self) -> Storage:
+        """The paper's tables, as `csl reproduce` made them."""
+        return self.root.child("reproduce/tables")
+
+    def variant(self, name: str) -> Storage:
+        """Root of a run that differs from this one in one respect."""
+        return self.root.child(f"reproduce/{name}")
+
+    def scorer(self, name: str) -> Storage:
+        """Rows and trajectories of one scorer."""
+        return self.root.child(key_part(name))
+
+    def fold(self, scorer: str, fold: int) -> Storage:
+        return self.scorer(scorer).child(f"fold-{fold}")
+
+    def checkpoints(self, scorer: str, fold: int, training: str) -> Storage:
+        """Checkpoints of one training; another one, say at another learning rate, lies beside."""
+        return self.fold(scorer, fold).child(f"checkpoints/{training}")

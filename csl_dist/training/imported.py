@@ -1,0 +1,122 @@
+"""Checkpoints that were trained elsewhere: a folder of state dicts becomes a training of ours.
+
+They are read without unpickling code, must fit the scorer's model exactly, and say which videos
+they were trained on, since an audit is refused for those.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from csl_dist.training.checkpoints import CheckpointInfo, CheckpointStore, State
+from csl_dist.errors import CheckpointError
+from csl_dist.training.models import ModelSpec, Scorer, build_scorer
+
+SUFFIXES = (".pt", ".pth", ".ckpt", ".safetensors")
+WRAPPERS = ("state_dict", "model_state_dict", "model")
+"""Keys under which training scripts keep the state dict beside other things."""
+PREFIXES = ("module.", "model.", "_orig_mod.")
+"""What DistributedDataParallel, Lightning and torch.compile put before a parameter's name."""
+
+
+def epoch_files(pattern: str) -> dict[int, Path]:
+    """Files of a folder or glob by epoch, the last number in their names; from 1 on, ascending."""
+    folder = Path(pattern)
+    paths = list(folder.iterdir()) if folder.is_dir() else [Path(name) for name in glob(pattern)]
+    paths = sorted(path for path in paths if path.suffix in SUFFIXES)
+    if not paths:
+        raise CheckpointError(
+            f"{pattern} names no checkpoint; expected files that end in {', '.join(SUFFIXES)}"
+        )
+    files: dict[int, Path] = {}
+    for path in paths:
+        numbers = re.findall(r"\d+", path.stem)
+        if not numbers:
+            raise CheckpointError(f"{path} has no epoch in its name; name it epoch_007.pt")
+        epoch = int(numbers[-1])
+        if epoch in files:
+            raise CheckpointError(f"{path} and {files[epoch]} are both of epoch {epoch}")
+        files[epoch] = path
+    shift = 1 if 0 in files else 0
+    return {epoch + shift: files[epoch] for epoch in sorted(files)}
+
+
+def import_checkpoints(
+    store: CheckpointStore,
+    files: Mapping[int, Path],
+    *,
+    scorer: str,
+    fold: int,
+    model: ModelSpec,
+    classes: tuple[str, ...],
+    class_weights: Sequence[float],
+    train_ids: Sequence[str],
+    encoder: str,
+    training: str,
+) -> Iterator[CheckpointInfo]:
+    """Saves every file as a checkpoint of ours, after all of them have been found to fit."""
+    for path in files.values():
+        fitted_scorer(model, path)
+    for epoch, path in files.items():
+        info = CheckpointInfo(
+            scorer=scorer,
+            fold=fold,
+            epoch=epoch,
+            model=model,
+            classes=classes,
+            class_weights=tuple(class_weights),
+            train_ids=tuple(train_ids),
+            encoder=encoder,
+            training=training,
+            metrics={},
+        )
+        weights = {k: v.contiguous() for k, v in fitted_scorer(model, path).state_dict().items()}
+        yield store.save(info, weights, resume_state={})
+
+
+def fitted_scorer(model: ModelSpec, path: Path) -> Scorer:
+    """A scorer with the weights of a file; its features are taken as they are."""
+    scorer = build_scorer(model)
+    state = read_state(path)
+    own = scorer.model.state_dict()
+    missing = sorted(own.keys() - state.keys())
+    unknown = sorted(state.keys() - own.keys())
+    misfits = sorted(k for k in own.keys() & state.keys() if own[k].shape != state[k].shape)
+    if missing or unknown or misfits:
+        wrong = [*(f"{k} missing" for k in missing), *(f"{k} unknown" for k in unknown)]
+        wrong += [f"{k} is {tuple(state[k].shape)}, not {tuple(own[k].shape)}" for k in misfits]
+        raise CheckpointError(
+            f"{path} does not fit model {model.name!r}: {'; '.join(wrong[:3])}"
+            f"{f' and {len(wrong) - 3} more' if wrong[3:] else ''}; are the scorer's arguments "
+            "those of its training?"
+        )
+    scorer.model.load_state_dict(state)
+    return scorer
+
+
+def read_state(path: Path) -> State:
+    """The state dict in a file, without what training scripts wrap around it."""
+    try:
+        content: Any
+        if path.suffix == ".safetensors":
+            content = safetensors.torch.load(path.read_bytes())
+        else:
+            content = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # the unpickler raises anything
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise CheckpointError(f"{path} can't be read as plain weights: {reason}") from error
+    for key in WRAPPERS:
+        if isinstance(content, dict) and isinstance(content.get(key), dict):
+            content = content[key]
+    if not isinstance(content, dict) or not all(isinstance(v, Tensor) for v in content.values()):
+        raise CheckpointError(f"{path} holds no state dict: expected names with tensors")
+    for prefix in PREFIXES:
+        if content and all(name.startswith(prefix) for name in content):
+            content = {name.removeprefix(prefix): tensor for name, tensor in content.items()}
+    return dict(content)

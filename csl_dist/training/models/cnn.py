@@ -1,0 +1,48 @@
+"""The encoder's trainable last stages and the head: every frame by itself, from its activations."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from csl_dist.config import FeaturesConfig
+from csl_dist.features.encoders import BOUNDARY_CHANNELS, FEATURE_WIDTH, build_resnet, split_network
+from csl_dist.training.models.head import classifier_head
+from csl_dist.training.models.place import Place
+
+
+class Cnn(nn.Module):
+    """Logits of each frame from what the frozen stages of ResNet-18 put out.
+
+    Padding does not reach the stages, whose BatchNorm sees the frames of a batch together.
+    """
+
+    sees_context = False
+    is_normalised = False
+
+    def __init__(self, *, num_features: int, num_classes: int, trainable_stages: int):
+        super().__init__()
+        self.channels = BOUNDARY_CHANNELS[trainable_stages]
+        self.side = math.isqrt(num_features // self.channels)
+        fresh = build_resnet(FeaturesConfig(weights="random"))
+        _, self.stages = split_network(fresh, trainable_stages)
+        self.norm = nn.BatchNorm1d(FEATURE_WIDTH)
+        self.head = classifier_head(FEATURE_WIDTH, num_classes)
+
+    def start_from(self, config: FeaturesConfig) -> None:
+        """Takes over the weights that the stages have in the configured encoder."""
+        _, stages = split_network(build_resnet(config), len(self.stages) - 1)
+        self.stages.load_state_dict(stages.state_dict())
+
+    def features(self, x_ND: Tensor) -> Tensor:
+        """The adapted encoder's features (N, 512) of single frames."""
+        x = x_ND.unflatten(-1, (self.channels, self.side, self.side))
+        features: Tensor = self.stages(x.contiguous(memory_format=torch.channels_last))
+        return features.flatten(1)
+
+    def forward(self, x_BTD: Tensor, padding_BT: Tensor, place: Place) -> Tensor:
+        real_BT = ~padding_BT
+        logits_NC: Tensor = self.head(self.norm(self.features(x_BTD[real_BT])))
+        logits_BTC = logits_NC.new_zeros(*padding_BT.shape, logits_NC.shape[-1])
+        logits_BTC[real_BT] = logits_NC
+        return logits_BTC

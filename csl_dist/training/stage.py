@@ -1,0 +1,227 @@
+"""Training on Ray Train: every scorer and fold of a run, side by side as the cluster allows.
+
+Ray Train supplies the workers, their process group and their restart after a failure. Checkpoints
+go through CheckpointStore rather than through `report`, because they must be published whole and
+be found again by any later run; a worker that restarts goes on from the newest one there.
+"""
+
+import tempfile
+import uuid
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import ray
+import ray.train
+import torch
+from ray.train import FailureConfig, RunConfig, ScalingConfig
+from ray.train.torch import TorchConfig, TorchTrainer, get_device
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from csl_dist.training.checkpoints import CheckpointStore, State
+from csl_dist.data.layouts import Fold
+from csl_dist.errors import ConfigError, CslError, DataError
+from csl_dist.features.store import FeatureReader, FeatureSource
+from csl_dist.storage.paths import RunLayout
+from csl_dist.types import Split
+from csl_dist.cluster.background import Background
+from csl_dist.cluster.progress import Bar, progress_bar
+from csl_dist.cluster.session import Resources, connect, user_error
+from csl_dist.cluster.stage import Stage
+from csl_dist.run import CNN, Run, moved_of, require_features, seen_features
+from csl_dist.training.trackers import open_trackers, require_trackers
+from csl_dist.training.train import Seat, TrainingTask, train_epochs, training_fingerprint
+
+POLL_SECONDS = 0.5
+TITLE = "train: epochs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training:
+    """One training and where its features and checkpoints are."""
+
+    task: TrainingTask
+    features: FeatureSource
+    checkpoints: CheckpointStore
+
+    @property
+    def epochs(self) -> int:
+        return self.task.config.epochs
+
+
+def train(stage: Stage) -> None:
+    """Trains every scorer that does not have all its epochs."""
+    fit_trainings(stage, planned_trainings(stage.run), title=TITLE)
+
+
+def planned_trainings(run: Run) -> list[Training]:
+    """The trainings of every scorer and fold, which from now on are those that an audit uses."""
+    require_trackers(run.config.train.trackers, run.layout.tensorboard.url)
+    _refuse_bad_labels(run)
+    scorers = [name for name, own in run.config.scorers.items() if name != CNN and own.train]
+    return [training_of(run, name, fold) for name in scorers for fold in run.dataset.folds]
+
+
+def fit_trainings(stage: Stage, trainings: list[Training], *, title: str) -> None:
+    """Trains what does not have all its epochs, side by side as the cluster allows."""
+    total = sum(t.epochs for t in trainings)
+    pending = unfinished(trainings)
+    if not pending:
+        stage.say(f"checkpoints: all {total} epochs are trained")
+        return
+    resources = connect(verbose=stage.verbose)
+    groups = _side_by_side(pending, resources)
+    done = sum(t.checkpoints.resume_point(t.epochs) for t in trainings)
+    with progress_bar(stage.console, title, total=total, done=done) as bar:
+        _fit_all(groups, stage.run.layout, resources, [t.checkpoints for t in trainings], bar)
+
+
+def unfinished(trainings: list[Training]) -> list[Training]:
+    """Those that do not have all their epochs."""
+    return [t for t in trainings if t.checkpoints.resume_point(t.epochs) < t.epochs]
+
+
+def _refuse_bad_labels(run: Run) -> None:
+    """Reads all labels, those of the audit too: better now than after hours of training."""
+    for split in (Split.AUDIT, Split.VAL):
+        run.split_annotations(split)
+
+
+def training_of(run: Run, scorer: str, fold: Fold) -> Training:
+    """A training, which from now on is the one that an audit uses."""
+    if not fold.train:
+        raise DataError(f"{run.config.dataset.path} has no training videos; mark some as `train`")
+    source = run.features_of(scorer, fold.index)
+    require_features(source, fold.train)
+    annotations = tuple(run.annotations(fold.train, Split.TRAIN))
+    model, config, classes = run.model_spec(scorer), run.train_config(scorer), run.dataset.classes
+    features = {a.video: seen_features(source, a) for a in annotations}
+    is_adapted = source is not run.features
+    task = TrainingTask(
+        scorer=scorer,
+        fold=fold.index,
+        model=model,
+        config=config,
+        classes=classes,
+        encoder=source.encoder,
+        annotations=annotations,
+        fingerprint=training_fingerprint(model, config, classes, annotations, features),
+        starts_from=run.config.features if scorer == CNN else None,
+        encoder_train_ids=run.adapted_encoder(fold.index).train_ids if is_adapted else (),
+    )
+    folder = run.layout.fold(scorer, fold.index)
+    current = {"training": task.fingerprint}
+    if not folder.exists(RunLayout.TRAINING) or folder.read_json(RunLayout.TRAINING) != current:
+        folder.put_json(RunLayout.TRAINING, current)
+    checkpoints = CheckpointStore(run.layout.checkpoints(scorer, fold.index, task.fingerprint))
+    return Training(task=task, features=source, checkpoints=checkpoints)
+
+
+def _side_by_side(trainings: list[Training], resources: Resources) -> list[tuple[Training, ...]]:
+    """As many groups as the cluster can run at once; starting Ray Train costs each about 10 s."""
+    available = resources.num_gpus or resources.num_cpus
+    workers = trainings[0].task.config.workers
+    if workers > available:
+        unit = "GPUs" if resources.num_gpus else "CPUs"
+        raise ConfigError(
+            f"train.workers is {workers}, but the cluster has {available} {unit}; lower it"
+        )
+    num_groups = min(available // workers, len(trainings))
+    return [tuple(trainings[i::num_groups]) for i in range(num_groups)]
+
+
+def _fit_all(
+    groups: list[tuple[Training, ...]],
+    layout: RunLayout,
+    resources: Resources,
+    stores: list[CheckpointStore],
+    bar: Bar,
+) -> None:
+    """Fits the groups in threads while counting the checkpoints that appear in storage."""
+    num_done = sum(len(store.published_epochs()) for store in stores)
+    fits = [Background(partial(_fit, group, layout, resources)) for group in groups]
+    while running := [fit for fit in fits if fit.is_alive()]:
+        running[0].join(POLL_SECONDS)
+        now_done = sum(len(store.published_epochs()) for store in stores)
+        bar.advance(max(0, now_done - num_done))
+        num_done = max(now_done, num_done)
+    for fit in fits:
+        fit.wait()
+
+
+def _fit(group: tuple[Training, ...], layout: RunLayout, resources: Resources) -> None:
+    """Trains a group one after the other within a single start of Ray Train."""
+    config = group[0].task.config
+    trainer = TorchTrainer(
+        _train_worker,
+        train_loop_config={"group": group, "tensorboard": layout.tensorboard.url},
+        # Ray Train would take NCCL wherever it is given GPUs, also those without CUDA.
+        torch_config=TorchConfig(backend="nccl" if resources.has_cuda else "gloo"),
+        scaling_config=ScalingConfig(
+            num_workers=config.workers, use_gpu=resources.num_gpus >= config.workers
+        ),
+        run_config=RunConfig(
+            name="+".join(training.task.name.replace("/", "-") for training in group),
+            # Ray Train's bookkeeping is the controller's alone as long as no checkpoint is
+            # reported, and nothing here reads it: a folder of whichever node that runs on will do.
+            storage_path=f"{tempfile.gettempdir()}/csl-train-{uuid.uuid4().hex}",
+            failure_config=FailureConfig(max_failures=config.max_failures),
+        ),
+    )
+    try:
+        result = trainer.fit()
+    except Exception as error:
+        cause = user_error(error)
+        raise cause if cause is not None else error from None
+    # A user's mistake is returned, not raised: Ray Train would restart the workers for it.
+    if isinstance(result.return_value, CslError):
+        raise result.return_value
+
+
+def _train_worker(loop_config: dict[str, Any]) -> CslError | None:
+    """Runs on every worker: the group's trainings, each from its newest checkpoint."""
+    seat = _own_seat()
+    try:
+        for training in loop_config["group"]:
+            task, store = training.task, training.checkpoints
+            reader = FeatureReader(training.features, moved_of(task.annotations))
+            start = _newest(store, task.config.epochs)
+            names = task.config.trackers if seat.rank == 0 else ()
+            with open_trackers(names, task.name, loop_config["tensorboard"]) as track:
+                for result in train_epochs(task, reader.read, seat=seat, start=start):
+                    if seat.rank == 0:
+                        store.save(result.info, result.weights, result.resume_state)
+                    track(result.info.epoch, result.info.metrics)
+                    ray.train.report({"epoch": result.info.epoch, **result.info.metrics})
+    except CslError as error:
+        return error
+    return None
+
+
+def _own_seat() -> Seat:
+    """This worker's rank, its device, and how its model shares gradients with the others'."""
+    context = ray.train.get_context()
+    device = get_device() if torch.cuda.is_available() else torch.device("cpu")
+    if device.type == "cpu":
+        torch.set_num_threads(1)
+
+    def wrap(model: nn.Module) -> nn.Module:
+        return DistributedDataParallel(model) if context.get_world_size() > 1 else model
+
+    return Seat(
+        rank=context.get_world_rank(),
+        world=context.get_world_size(),
+        device=device,
+        wrap=wrap,
+    )
+
+
+def _newest(store: CheckpointStore, num_epochs: int) -> tuple[int, State, State] | None:
+    """Where to go on from: the newest epoch, its weights and the optimiser's state."""
+    epoch = store.resume_point(num_epochs)
+    if epoch == 0:
+        return None
+    if epoch == num_epochs:
+        return epoch, {}, {}
+    return epoch, store.load(store.infos(epoch)[-1]), store.load_resume_state(epoch)

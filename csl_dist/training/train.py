@@ -1,0 +1,315 @@
+"""Train one scorer on one fold, epoch by epoch, without Ray.
+
+An epoch depends only on the weights and optimiser state before it, the data, and (seed, epoch):
+all randomness is seeded anew at its start. So a training that resumes goes on exactly as if it had
+never stopped.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from csl_dist.training.batches import ReadFeatures, padded_batch, plan_batches, windows_of
+from csl_dist.training.checkpoints import CheckpointInfo, State
+from csl_dist.config import FeaturesConfig, TrainConfig
+from csl_dist.errors import DataError
+from csl_dist.training.models import Cnn, ModelSpec, Scorer, build_scorer
+from csl_dist.types import (
+    UNLABELLED,
+    Annotation,
+    FloatArray,
+    Window,
+    array_fingerprint,
+    consecutive_spans,
+    fingerprint,
+)
+
+MOMENT_FRAMES = 8192
+"""Frames that the normalisation is computed from at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingTask:
+    """One scorer to train on one fold: all that decides the weights."""
+
+    scorer: str
+    fold: int
+    model: ModelSpec
+    config: TrainConfig
+    classes: tuple[str, ...]
+    encoder: str
+    annotations: tuple[Annotation, ...]
+    fingerprint: str
+    """Of all that decides the weights after an epoch; `training_fingerprint` makes it."""
+    starts_from: FeaturesConfig | None = None
+    """For `cnn`: the encoder whose last stages are fine-tuned."""
+    encoder_train_ids: tuple[str, ...] = ()
+    """Videos that an adapted encoder was trained on."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.scorer}/fold-{self.fold}"
+
+
+def training_fingerprint(
+    model: ModelSpec,
+    config: TrainConfig,
+    classes: tuple[str, ...],
+    annotations: Sequence[Annotation],
+    features: dict[str, str],
+) -> str:
+    """Changes with anything that changes the weights of an epoch, but not with their number.
+
+    `features` are the fingerprints of the videos' features.
+    """
+    return fingerprint(
+        model,
+        [config.learning_rate, config.weight_decay, config.clip_norm, config.batch_frames],
+        [config.seed, config.workers, config.schedule, config.warmup_epochs],
+        # A schedule that falls towards the last epoch depends on which that is.
+        config.epochs if config.schedule != "constant" else None,
+        classes,
+        {a.video: array_fingerprint(a.labels_T) for a in annotations},
+        features,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochResult:
+    """The state after an epoch, to be saved before the next begins."""
+
+    info: CheckpointInfo
+    weights: State
+    resume_state: State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seat:
+    """Which of the data-parallel workers this is, where it computes, and how it wraps its model."""
+
+    rank: int = 0
+    world: int = 1
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    wrap: Callable[[nn.Module], nn.Module] = lambda model: model
+
+
+def train_epochs(
+    task: TrainingTask,
+    read_features: ReadFeatures,
+    *,
+    seat: Seat = Seat(),  # noqa: B008
+    start: tuple[int, State, State] | None = None,
+) -> Iterator[EpochResult]:
+    """Yields after every epoch; `start` is (epoch, weights, resume state) of the last one done."""
+    if start is not None and start[0] >= task.config.epochs:
+        return
+    weights_C = class_weights(class_counts(task.annotations, len(task.classes)))
+    scorer = _fresh_scorer(task, read_features) if start is None else build_scorer(task.model)
+    if start is not None:
+        scorer.load_state_dict(start[1])
+    scorer.to(seat.device)
+    model = seat.wrap(scorer)
+    optimizer = torch.optim.AdamW(
+        scorer.parameters(),
+        lr=task.config.learning_rate,
+        weight_decay=task.config.weight_decay,
+    )
+    if start is not None:
+        _load_optimizer(optimizer, start[2])
+    first_epoch = start[0] + 1 if start is not None else 1
+    trained_on = {a.video for a in task.annotations} | set(task.encoder_train_ids)
+    for epoch in range(first_epoch, task.config.epochs + 1):
+        metrics = _train_epoch(task, model, optimizer, read_features, weights_C, seat, epoch)
+        info = CheckpointInfo(
+            scorer=task.scorer,
+            fold=task.fold,
+            epoch=epoch,
+            model=task.model,
+            classes=task.classes,
+            class_weights=tuple(weights_C.tolist()),
+            train_ids=tuple(sorted(trained_on)),
+            encoder=task.encoder,
+            training=task.fingerprint,
+            metrics=metrics,
+        )
+        yield EpochResult(
+            info=info, weights=_weights_of(scorer), resume_state=_optimizer_state(optimizer)
+        )
+
+
+def _fresh_scorer(task: TrainingTask, read_features: ReadFeatures) -> Scorer:
+    """The scorer before its first epoch: seeded, normalised by the training videos alone."""
+    torch.manual_seed(task.config.seed)
+    scorer = build_scorer(task.model)
+    if isinstance(scorer.model, Cnn) and task.starts_from is not None:
+        scorer.model.start_from(task.starts_from)
+    if scorer.is_normalised:
+        scorer.set_normalisation(
+            *feature_moments(
+                read_features(Window(a.video, span, a.num_frames))
+                for a in task.annotations
+                for span in consecutive_spans(a.num_frames, MOMENT_FRAMES)
+            )
+        )
+    return scorer
+
+
+def _train_epoch(
+    task: TrainingTask,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    read_features: ReadFeatures,
+    weights_C: FloatArray,
+    seat: Seat,
+    epoch: int,
+) -> dict[str, float]:
+    """One pass over the training videos; what is to be told of this worker's steps."""
+    seed = np.random.SeedSequence([task.config.seed, epoch, seat.rank]).generate_state(1)
+    torch.manual_seed(int(seed[0]))
+    model.train()
+    weight = torch.from_numpy(weights_C).float().to(seat.device)
+    labels = {a.video: torch.from_numpy(a.labels_T).long() for a in task.annotations}
+    batches = _own_share(epoch_batches(task, epoch), seat)
+    losses, num_frames, begun = [], 0, time.perf_counter()
+    for step, windows in enumerate(batches):
+        rate = learning_rate(task.config, epoch - 1 + step / len(batches))
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        x, padding, place = padded_batch(windows, read_features, seat.device)
+        targets_BT = _padded_labels(windows, labels, x.shape[1]).to(seat.device)
+        with torch.autocast(seat.device.type, torch.bfloat16, enabled=seat.device.type == "cuda"):
+            logits = model(x, padding, place)
+        loss = weighted_loss(logits.float(), targets_BT, weight)
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), task.config.clip_norm)
+        optimizer.step()
+        losses.append(loss.detach())
+        num_frames += sum(len(window.span) for window in windows)
+    mean_loss = float(torch.stack(losses).mean())
+    seconds = time.perf_counter() - begun
+    return {
+        "train_loss": mean_loss,
+        "learning_rate": rate,
+        "seconds": round(seconds, 3),
+        "frames_per_second": round(num_frames / seconds, 1),
+    }
+
+
+def weighted_loss(logits: Tensor, targets_BT: Tensor, weights_C: Tensor) -> Tensor:
+    """Class-weighted cross-entropy of the labelled frames; the mean over stages, where several."""
+    stages_SNC = logits.reshape(-1, targets_BT.numel(), logits.shape[-1])
+    targets_N = targets_BT.flatten()
+    losses = [
+        cross_entropy(stage_NC, targets_N, weight=weights_C, ignore_index=UNLABELLED)
+        for stage_NC in stages_SNC
+    ]
+    return torch.stack(losses).mean()
+
+
+def learning_rate(config: TrainConfig, epochs_done: float) -> float:
+    """The rate after so many epochs: rising over the warm-up, then as the schedule says."""
+    rate = config.learning_rate
+    if epochs_done < config.warmup_epochs:
+        # The first step is not lost on a rate of zero.
+        return rate * max(epochs_done, 0.01) / config.warmup_epochs
+    if config.schedule == "cosine":
+        left = config.epochs - config.warmup_epochs
+        rate *= (1 + math.cos(math.pi * (epochs_done - config.warmup_epochs) / left)) / 2
+    return rate
+
+
+def epoch_batches(task: TrainingTask, epoch: int) -> list[list[Window]]:
+    """The batches of an epoch, all workers' together: like lengths, shuffled by (seed, epoch)."""
+    rng = np.random.default_rng([task.config.seed, epoch])
+    windows = [w for a in task.annotations for w in windows_of(a.video, a.num_frames, task.model)]
+    lengths = np.array([len(window.span) for window in windows])
+    # Lengths are blurred by a tenth before sorting, so that batches differ between epochs.
+    order = np.argsort(lengths * rng.uniform(0.9, 1.1, size=len(lengths)), kind="stable")
+    batches = plan_batches(lengths[order].tolist(), task.config.batch_frames)
+    return [[windows[order[i]] for i in batches[b]] for b in rng.permutation(len(batches))]
+
+
+def _own_share(batches: list[list[Window]], seat: Seat) -> list[list[Window]]:
+    """Every world-th batch; where they do not divide, the first again, so that all keep step."""
+    short = -len(batches) % seat.world
+    return (batches + batches[:short])[seat.rank :: seat.world]
+
+
+def _padded_labels(windows: list[Window], labels: dict[str, Tensor], num_frames: int) -> Tensor:
+    targets_BT = torch.full((len(windows), num_frames), UNLABELLED, dtype=torch.long)
+    for row, window in zip(targets_BT, windows, strict=True):
+        span = window.span
+        row[: len(span)] = labels[window.video][span.start : span.stop]
+    return targets_BT
+
+
+def class_counts(annotations: Iterable[Annotation], num_classes: int) -> FloatArray:
+    """Labelled frames (C,) of each class."""
+    counts = np.zeros(num_classes)
+    for annotation in annotations:
+        labelled = annotation.labels_T[annotation.labels_T != UNLABELLED]
+        counts += np.bincount(labelled, minlength=num_classes)
+    return counts
+
+
+def class_weights(counts_C: FloatArray) -> FloatArray:
+    """Loss weights (C,), inverse to frequency; 1 for each class where all are equally frequent.
+
+    A class that training never sees gets the weight of the rarest that it does see.
+    """
+    seen = counts_C > 0
+    if not seen.any():
+        raise DataError("the training videos have no labelled frame")
+    weights = np.zeros(len(counts_C))
+    weights[seen] = counts_C.sum() / (seen.sum() * counts_C[seen])
+    weights[~seen] = weights.max()
+    return weights
+
+
+def feature_moments(arrays: Iterable[np.ndarray[Any, Any]]) -> tuple[Tensor, Tensor]:
+    """Mean and deviation (D,) over all frames, one video in memory at a time."""
+    count = 0
+    total = square = np.zeros(1)
+    for array in arrays:
+        values = array.astype(np.float64)
+        count += len(values)
+        total = total + values.sum(axis=0)
+        square = square + (values**2).sum(axis=0)
+    mean = total / count
+    # A feature that never varies would be divided by zero.
+    std = np.sqrt(np.maximum(square / count - mean**2, 1e-12))
+    return torch.from_numpy(mean).float(), torch.from_numpy(std).float()
+
+
+def _weights_of(scorer: Scorer) -> State:
+    return {
+        name: tensor.detach().cpu().contiguous() for name, tensor in scorer.state_dict().items()
+    }
+
+
+def _optimizer_state(optimizer: torch.optim.Optimizer) -> State:
+    """AdamW's state as flat tensors, `<parameter>.<name>`."""
+    state = optimizer.state_dict()["state"]
+    return {
+        f"{parameter}.{name}": tensor.detach().cpu().contiguous()
+        for parameter, values in state.items()
+        for name, tensor in values.items()
+    }
+
+
+def _load_optimizer(optimizer: torch.optim.Optimizer, flat: State) -> None:
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, tensor in flat.items():
+        parameter, name = key.split(".", 1)
+        state.setdefault(int(parameter), {})[name] = tensor
+    optimizer.load_state_dict(
+        {"state": state, "param_groups": optimizer.state_dict()["param_groups"]}
+    )
