@@ -13,8 +13,8 @@ from pathlib import Path
 import torch
 
 from csl_dist.cost.measure import write_video
-from csl_dist.features.encoders import fit_frame
 from csl_dist.data.media.video import VideoFile, whole_frames
+from csl_dist.features.encoders import fit_frame
 
 
 def main() -> None:

@@ -14,13 +14,13 @@ import pandas as pd
 from holdout import HALVES, half
 
 from csl_dist.config import FlagConfig
-from csl_dist.score.ensemble import scale_of
 from csl_dist.evaluate.metrics import measured, truth_of_kind
 from csl_dist.evaluate.paper_tables import markdown
-from csl_dist.types import ErrorKind, FloatArray, Split
 from csl_dist.run import open_run
-from csl_dist.storage.run_file import read_run_config
+from csl_dist.score.ensemble import scale_of
 from csl_dist.score.table import read_all_scored
+from csl_dist.storage.run_file import read_run_config
+from csl_dist.types import ErrorKind, FloatArray, Split
 
 KINDS = (ErrorKind.MISLABEL, ErrorKind.DISORDER)
 METRICS = ("auc_micro", "average_precision")

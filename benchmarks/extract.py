@@ -11,14 +11,14 @@ from typing import Any
 import av
 import numpy as np
 import torch
+from memory import WorkerMemory
 from rich.console import Console
 
-from memory import WorkerMemory
+from csl_dist.cluster.session import connect
+from csl_dist.cluster.stage import Stage
 from csl_dist.config import FeaturesConfig, RunConfig, parse_config
 from csl_dist.features.encoders import Encoder, build_resnet, torchvision
 from csl_dist.features.stage import extract
-from csl_dist.cluster.session import connect
-from csl_dist.cluster.stage import Stage
 from csl_dist.run import open_run
 
 HEIGHT, WIDTH, FPS = 480, 640, 4

@@ -17,11 +17,11 @@ from real_data import DATASETS
 from csl_dist.config import ENSEMBLE
 from csl_dist.evaluate.metrics import measured, truth_of_kind
 from csl_dist.evaluate.paper_tables import markdown
-from csl_dist.types import ErrorKind, Split, Video
-from csl_dist.run import Run, open_run
-from csl_dist.storage.run_file import read_run_config
 from csl_dist.measures import SCORE_NAMES
+from csl_dist.run import Run, open_run
 from csl_dist.score.table import read_all_scored
+from csl_dist.storage.run_file import read_run_config
+from csl_dist.types import ErrorKind, Split, Video
 
 KINDS = (ErrorKind.MISLABEL, ErrorKind.DISORDER)
 METRICS = {"auc_micro": "AUC", "average_precision": "AP"}

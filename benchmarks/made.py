@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from csl_dist.config import FeaturesConfig
+from csl_dist.run import Run
+from csl_dist.storage.paths import RunLayout
+from csl_dist.storage.url import Storage
 from csl_dist.storage.zarr import create_array
 from csl_dist.training.checkpoints import CheckpointInfo, CheckpointStore
-from csl_dist.config import FeaturesConfig
-from csl_dist.storage.paths import RunLayout
 from csl_dist.training.models import build_scorer
-from csl_dist.run import Run
-from csl_dist.storage.url import Storage
 
 WIDTH, NUM_CLASSES = 512, 7
 TRAINING = "made"

@@ -17,22 +17,22 @@ import numpy as np
 import numpy.typing as npt
 import safetensors.torch
 import torch
+from made import write_checkpoints, write_features
 from rich.console import Console
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from csl_dist.storage.zarr import open_array
-from made import write_checkpoints, write_features
-from csl_dist.config import parse_config
-from csl_dist.training.models import Place, Scorer, build_scorer
-from csl_dist.cost.plan import forward_flops
-from csl_dist.types import Split
-from csl_dist.predict.stage import publish, score, scoring_pool, scoring_rows
 from csl_dist.cluster.session import connect
 from csl_dist.cluster.stage import Stage
+from csl_dist.config import parse_config
+from csl_dist.cost.plan import forward_flops
+from csl_dist.predict.plan import plan_scorers, scored_annotations
+from csl_dist.predict.stage import publish, score, scoring_pool, scoring_rows
 from csl_dist.run import Run, open_run
 from csl_dist.storage.url import Storage
-from csl_dist.predict.plan import plan_scorers, scored_annotations
+from csl_dist.storage.zarr import open_array
+from csl_dist.training.models import Place, Scorer, build_scorer
+from csl_dist.types import Split
 
 GEMM_SIZE, GEMM_SECONDS = 1024, 1.0
 

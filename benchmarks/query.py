@@ -13,15 +13,15 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from csl_dist.config import DatasetConfig, RunConfig, config_as_dict
-from csl_dist.storage.paths import FORMAT_VERSION, RunLayout
-from csl_dist.storage.ledger import Unit
 from csl_dist.audit.reader import Audit, open_audit
-from csl_dist.types import Annotation, IntArray, Split, Video
-from csl_dist.storage.run_file import put_videos
-from csl_dist.score.store import ScoreStore
-from csl_dist.storage.url import Storage
+from csl_dist.config import DatasetConfig, RunConfig, config_as_dict
 from csl_dist.predict.trajectories import QUERY_CHUNK_FRAMES, Group, TrajectoryStore
+from csl_dist.score.store import ScoreStore
+from csl_dist.storage.ledger import Unit
+from csl_dist.storage.paths import FORMAT_VERSION, RunLayout
+from csl_dist.storage.run_file import put_videos
+from csl_dist.storage.url import Storage
+from csl_dist.types import Annotation, IntArray, Split, Video
 
 NUM_CHECKPOINTS, NUM_FRAMES, NUM_CLASSES = 200, 34_000, 7
 NUM_QUERIES = 300

@@ -16,16 +16,16 @@ import numpy as np
 import torch
 from rich.console import Console
 
-from csl_dist.training.checkpoints import CheckpointInfo, CheckpointStore
-from csl_dist.config import AuditConfig, DatasetConfig, RunConfig, ScorerConfig, TrainConfig
-from csl_dist.flag.stage import write_flags
-from csl_dist.storage.ledger import Unit
-from csl_dist.types import Split
-from csl_dist.score.stage import reduce
 from csl_dist.cluster.session import disconnect
 from csl_dist.cluster.stage import Stage
-from csl_dist.run import Run, open_run
+from csl_dist.config import AuditConfig, DatasetConfig, RunConfig, ScorerConfig, TrainConfig
+from csl_dist.flag.stage import write_flags
 from csl_dist.predict.trajectories import Group
+from csl_dist.run import Run, open_run
+from csl_dist.score.stage import reduce
+from csl_dist.storage.ledger import Unit
+from csl_dist.training.checkpoints import CheckpointInfo, CheckpointStore
+from csl_dist.types import Split
 
 SCORER, NUM_CLASSES, SEGMENT_FRAMES = "transformer", 7, 100
 GROUP_VIDEOS = 16

@@ -13,14 +13,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from rich.console import Console
-
 from made import write_checkpoints, write_features
 from memory import WorkerMemory
-from csl_dist.config import parse_config
-from csl_dist.predict.stage import score
+from rich.console import Console
+
 from csl_dist.cluster.session import connect, disconnect
 from csl_dist.cluster.stage import Stage
+from csl_dist.config import parse_config
+from csl_dist.predict.stage import score
 from csl_dist.run import open_run
 
 

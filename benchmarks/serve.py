@@ -13,13 +13,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from query import NUM_CLASSES, NUM_FRAMES, VIDEO, write_audit
 from ray import serve
 
-from query import NUM_CLASSES, NUM_FRAMES, VIDEO, write_audit
 from csl_dist.cluster.session import connect
+from csl_dist.review.store import store_of
 from csl_dist.service.app import create_app
 from csl_dist.service.deployment import listening_socket, running_service
-from csl_dist.review.store import store_of
 from csl_dist.service.settings import ServiceSettings
 
 NUM_WARM, NUM_QUERIES = 100, 1000

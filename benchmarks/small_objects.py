@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-from csl_dist.storage import url as storage
 from csl_dist.features.store import FeatureEntry, FeatureStore
+from csl_dist.storage import url as storage
 from csl_dist.types import Timeline, consecutive_spans
 
-sys.path.append(str(Path(__file__).parents[1] / "tests"))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 from s3_server import BUCKET, FaultyProxy, s3_server, settings
 
 FRAMES_A_CHUNK, WIDTH = 4, 8

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 from torch.func import functional_call, stack_module_state, vmap
 
-from csl_dist.training.models import ModelSpec, Place, Scorer, build_scorer
 from csl_dist.predict.forward import cpu_batch_frames
+from csl_dist.training.models import ModelSpec, Place, Scorer, build_scorer
 
 WIDTH, NUM_CLASSES, NUM_CHECKPOINTS = 512, 7, 8
 CASES = {"tiny": ("transformer", {"preset": "tiny"}, 200), "framewise": ("framewise", {}, 400)}

@@ -6,18 +6,18 @@ import time
 from pathlib import Path
 
 import torch
+from made import NUM_CLASSES, write_features
 from rich.console import Console
 from torch.nn.functional import cross_entropy
 
-from csl_dist.training.batches import padded_batch
-from made import NUM_CLASSES, write_features
-from csl_dist.config import RunConfig, parse_config
-from csl_dist.features.store import FeatureReader
-from csl_dist.training.models import build_scorer
 from csl_dist.cluster.session import connect
 from csl_dist.cluster.stage import Stage
-from csl_dist.training.stage import Training, fit_trainings, training_of
+from csl_dist.config import RunConfig, parse_config
+from csl_dist.features.store import FeatureReader
 from csl_dist.run import open_run
+from csl_dist.training.batches import padded_batch
+from csl_dist.training.models import build_scorer
+from csl_dist.training.stage import Training, fit_trainings, training_of
 from csl_dist.training.train import class_counts, class_weights, epoch_batches
 
 NUM_VIDEOS, NUM_FRAMES = 15, 256

@@ -8,17 +8,22 @@ from importlib.metadata import version
 import numpy as np
 import torch
 
-from csl_dist.training.checkpoints import CheckpointInfo, CheckpointStore, require_fit
 from csl_dist.config import ENSEMBLE, RunConfig, ScorerConfig, TrainConfig, config_as_dict
-from csl_dist.data.planted import Corruption, corrupted, planted_kinds
 from csl_dist.data.layouts import Dataset, open_dataset, read_errors
-from csl_dist.features.encoders import FEATURE_WIDTH, encoder_fingerprint, output_width
+from csl_dist.data.planted import Corruption, corrupted, planted_kinds
 from csl_dist.errors import ConfigError, NotReadyError
+from csl_dist.features.brought import ready_features, uses_ready_features
+from csl_dist.features.encoders import FEATURE_WIDTH, encoder_fingerprint, output_width
 from csl_dist.features.sources import SourceVideo, source_videos
 from csl_dist.features.store import FeatureEntry, FeatureSource, FeatureStore
+from csl_dist.predict.trajectories import TrajectoryStore
+from csl_dist.score.store import ScoreStore
 from csl_dist.storage.paths import FORMAT_VERSION, RunLayout
+from csl_dist.storage.run_file import put_videos
+from csl_dist.storage.url import Storage, at_once
+from csl_dist.strategies import Strategy
+from csl_dist.training.checkpoints import CheckpointInfo, CheckpointStore, require_fit
 from csl_dist.training.models import ModelSpec, build_scorer, sees_context
-from csl_dist.features.brought import ready_features, uses_ready_features
 from csl_dist.types import (
     Annotation,
     ErrorKind,
@@ -33,11 +38,6 @@ from csl_dist.types import (
     fingerprint,
     spans_where,
 )
-from csl_dist.storage.run_file import put_videos
-from csl_dist.score.store import ScoreStore
-from csl_dist.strategies import Strategy
-from csl_dist.storage.url import Storage, at_once
-from csl_dist.predict.trajectories import TrajectoryStore
 
 CNN = "cnn"
 """The scorer that an adapted encoder is, and the name its checkpoints go by."""

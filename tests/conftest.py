@@ -9,11 +9,10 @@ import hypothesis
 import made_run
 import pytest
 import yaml
+from small_demo import SMALL_DEMO
 
 from csl_dist.config import RunConfig, load_config
-from csl_dist.data.planted import Amount
-from csl_dist.data.demo import DemoSpec, write_demo
-from csl_dist.types import Split
+from csl_dist.data.demo import write_demo
 from csl_dist.storage.url import Storage
 
 # How long an example takes tells of the machine's other work, not of the code.
@@ -22,13 +21,6 @@ hypothesis.settings.load_profile("untimed")
 
 if TYPE_CHECKING:
     from s3_server import FaultyProxy
-
-SMALL_DEMO = DemoSpec(
-    num_videos={Split.TRAIN: 6, Split.VAL: 2, Split.AUDIT: 4},
-    phase_frames=(6, 10),
-    mislabelled=Amount(rate=0.1, lengths=(4, 6)),
-    size=32,
-)
 
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")

@@ -111,12 +111,6 @@ def test_missing_file_is_refused() -> None:
         load_config("no.yaml")
 
 
-def test_demo_config_in_the_package_is_the_one_in_configs() -> None:
-    repository = Path(__file__).parents[1]
-    packaged = (repository / "csl_dist/demo.yaml").read_text()
-    assert packaged == (repository / "configs/demo.yaml").read_text()
-
-
 @pytest.mark.parametrize("value", ["every_3rd", [], [0], 5])
 def test_unknown_checkpoint_strategy_is_one_sentence(value: object) -> None:
     data = {"root": "r", "dataset": {"path": "p"}, "reduce": {"checkpoints": value}}

@@ -8,14 +8,14 @@ import av
 import numpy as np
 import pytest
 
-from csl_dist.data.check import all_problems, look_at_videos
 from csl_dist.config import RunConfig, load_config
-from csl_dist.data.planted import chosen_kinds
+from csl_dist.data.check import all_problems, look_at_videos
 from csl_dist.data.layouts import open_dataset
 from csl_dist.data.layouts.cholec80 import PHASES
-from csl_dist.types import ErrorKind, Media, Split
+from csl_dist.data.planted import chosen_kinds
 from csl_dist.run import open_run
 from csl_dist.training.train import learning_rate
+from csl_dist.types import ErrorKind, Media, Split
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 SECONDS, FPS = 14, 25

@@ -11,10 +11,24 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from csl_dist.score.ensemble import Scale, ensemble_score
 from csl_dist.errors import DataError, NotReadyError
+from csl_dist.flag.verdict import Verdict, read_corrections, read_flags, read_verdict
+from csl_dist.measures import base_and_smoothing
+from csl_dist.predict.trajectories import Trajectory, TrajectoryStore
+from csl_dist.score.ensemble import Scale, ensemble_score
+from csl_dist.score.formulas import (
+    chosen_rows,
+    cumulative_loss,
+    frame_blocks,
+    frame_scores,
+    smoothed_as_named,
+)
+from csl_dist.score.store import ScoreStore
 from csl_dist.score.under import LabelledTrajectory, Labels, class_ids
 from csl_dist.storage.paths import RunLayout
+from csl_dist.storage.run_file import read_run_file, read_videos
+from csl_dist.storage.url import Storage, key_part
+from csl_dist.strategies import Strategy
 from csl_dist.types import (
     Annotation,
     FloatArray,
@@ -24,20 +38,6 @@ from csl_dist.types import (
     Video,
     spans_where,
 )
-from csl_dist.score.formulas import (
-    chosen_rows,
-    cumulative_loss,
-    frame_blocks,
-    frame_scores,
-    smoothed_as_named,
-)
-from csl_dist.storage.run_file import read_run_file, read_videos
-from csl_dist.measures import base_and_smoothing
-from csl_dist.score.store import ScoreStore
-from csl_dist.strategies import Strategy
-from csl_dist.storage.url import Storage, key_part
-from csl_dist.predict.trajectories import Trajectory, TrajectoryStore
-from csl_dist.flag.verdict import Verdict, read_corrections, read_flags, read_verdict
 
 MAX_KEPT = 256
 """Videos, times scorers, whose labels and open trajectories an audit keeps: about 0.1 GB."""

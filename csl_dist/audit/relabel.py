@@ -13,12 +13,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from csl_dist.flag.calibrate import Calibration
+from csl_dist.audit.reader import Audit, open_audit
 from csl_dist.data.layouts.corrected import corrected_labels
 from csl_dist.errors import DataError
+from csl_dist.flag.calibrate import Calibration
 from csl_dist.flag.rules import APPEARANCE, KindJudge, described, ranked, suspicious_spans
+from csl_dist.flag.verdict import put_corrections, put_flags, put_verdict
+from csl_dist.score.formulas import late_probabilities, trajectory_scores
+from csl_dist.score.store import ScoreStore
 from csl_dist.storage.paths import RunLayout
-from csl_dist.audit.reader import Audit, open_audit
 from csl_dist.types import (
     UNLABELLED,
     Annotation,
@@ -31,9 +34,6 @@ from csl_dist.types import (
     array_fingerprint,
     runs_of,
 )
-from csl_dist.score.formulas import late_probabilities, trajectory_scores
-from csl_dist.score.store import ScoreStore
-from csl_dist.flag.verdict import put_corrections, put_flags, put_verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from csl_dist.config import RunConfig
-from csl_dist.storage.paths import RunLayout
-from csl_dist.types import Split
+from csl_dist.predict.trajectories import TrajectoryStore
 from csl_dist.run import CNN, current_checkpoints, feature_storage
+from csl_dist.storage.paths import RunLayout
 from csl_dist.storage.run_file import read_run_config, read_videos
 from csl_dist.storage.url import Storage, key_part
-from csl_dist.predict.trajectories import TrajectoryStore
+from csl_dist.types import Split
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

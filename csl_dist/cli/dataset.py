@@ -19,8 +19,8 @@ def init(
     out: Annotated[Path, typer.Option(help="Config file to write.")] = Path("csl.yaml"),
 ) -> None:
     """Look at a dataset on disk and write a config for it."""
-    from csl_dist.data.layouts import read_dataset
     from csl_dist.data.init import config_text, draft_config
+    from csl_dist.data.layouts import read_dataset
 
     if out.exists():
         raise ConfigError(f"{out} exists already; remove it, or give another --out")
@@ -44,9 +44,9 @@ def init(
 def check(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
     """Read every label, probe every video, and print what is there and what is wrong."""
     from csl_dist.cli import tables
+    from csl_dist.cluster.progress import progress_bar
     from csl_dist.data.check import all_problems, look_at_videos, orientation, summaries
     from csl_dist.data.layouts import read_dataset
-    from csl_dist.cluster.progress import progress_bar
 
     loaded = load_config(config, overrides)
     dataset = read_dataset(loaded.dataset)

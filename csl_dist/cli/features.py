@@ -31,8 +31,8 @@ def ls(store: StoreUrl) -> None:
 @features.command()
 def verify(store: StoreUrl, encoder: Encoder = None, videos: Videos = []) -> None:  # noqa: B006
     """Read every number in a store and compare it with what was written."""
-    from csl_dist.features.catalog import catalog, chosen, damages
     from csl_dist.cluster.progress import progress_bar
+    from csl_dist.features.catalog import catalog, chosen, damages
 
     storage = _storage(store)
     entries = chosen(catalog(storage), encoder=encoder, videos=videos, unfinished=False)

@@ -135,11 +135,11 @@ def _rates(
 
 def _footage(config: RunConfig) -> "Footage":
     """What the dataset holds."""
+    from csl_dist.cluster.progress import progress_bar
+    from csl_dist.cost.plan import Footage
     from csl_dist.data.check import look_at_videos
     from csl_dist.data.layouts import open_dataset
-    from csl_dist.cost.plan import Footage
     from csl_dist.types import Media, Split
-    from csl_dist.cluster.progress import progress_bar
 
     dataset = open_dataset(config.dataset)
     lengths: dict[Split, list[int]] = {split: [] for split in Split}

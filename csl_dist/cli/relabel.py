@@ -20,8 +20,8 @@ def relabel(
     ],
 ) -> None:
     """Audit again under corrected labels, without a model; earlier audits stay."""
-    from csl_dist.cli import query_tables as answers
     from csl_dist.audit.relabel import relabel as relabel_run
+    from csl_dist.cli import query_tables as answers
     from csl_dist.report import write_report
 
     made = relabel_run(root, labels)

@@ -23,11 +23,11 @@ def reproduce(
     verbose: Verbose = False,
 ) -> None:
     """Run the paper's protocol and print its tables."""
-    from csl_dist.storage.paths import RunLayout
-    from csl_dist.evaluate.paper_tables import latex, markdown, paper_tables
     from csl_dist.evaluate.paper import published_for
+    from csl_dist.evaluate.paper_tables import latex, markdown, paper_tables
     from csl_dist.evaluate.reproduce import with_planted_errors
     from csl_dist.run import open_run
+    from csl_dist.storage.paths import RunLayout
     from csl_dist.storage.url import Storage
 
     base = load_config(config, overrides)
@@ -79,12 +79,12 @@ def _seed_results(base: RunConfig, seed: int, noise: bool, verbose: bool) -> "Se
 def _measured(config: RunConfig, verbose: bool) -> tuple["Run", dict[str, Any]]:
     """Does all stages of a run, each from where it stopped; the run and its metrics."""
     from csl_dist.cli.stages import open_stage
-    from csl_dist.flag.stage import write_flags
     from csl_dist.evaluate.stage import write_metrics
     from csl_dist.features.adapt import adapt
     from csl_dist.features.stage import extract
-    from csl_dist.score.stage import reduce
+    from csl_dist.flag.stage import write_flags
     from csl_dist.predict.stage import score
+    from csl_dist.score.stage import reduce
     from csl_dist.training.stage import train
 
     stage = open_stage(config, verbose)

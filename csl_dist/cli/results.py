@@ -11,10 +11,10 @@ from csl_dist.cli.app import Revision, Root, app, console, say
 @app.command(rich_help_panel="Results")
 def status(root: Root) -> None:
     """Show how far a run is."""
-    from csl_dist.cli import tables
-    from csl_dist.storage.paths import RunLayout
-    from csl_dist.predict.pulse import read_pulse
     from csl_dist.audit.status import run_status
+    from csl_dist.cli import tables
+    from csl_dist.predict.pulse import read_pulse
+    from csl_dist.storage.paths import RunLayout
     from csl_dist.storage.url import Storage
 
     console.print(tables.status_table(run_status(root)))
@@ -31,8 +31,8 @@ def export(
     revision: Revision = None,
 ) -> None:
     """Write findings for label-studio, fiftyone, cvat, activitynet, csv, parquet, hdf5."""
-    from csl_dist.export import export as export_findings
     from csl_dist.audit.reader import open_audit
+    from csl_dist.export import export as export_findings
 
     say(f"{form}: {export_findings(open_audit(root, revision=revision), form, out)}")
 

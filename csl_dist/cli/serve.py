@@ -49,10 +49,10 @@ def serve(
 ) -> None:
     """Serve audits over HTTP, with a page to review them; Ctrl-C ends it."""
     from csl_dist.cluster.session import connect
-    from csl_dist.storage.run_file import read_run_file
-    from csl_dist.service.deployment import running_service
     from csl_dist.review.store import store_of
+    from csl_dist.service.deployment import running_service
     from csl_dist.service.settings import ServiceSettings, is_loopback, new_token
+    from csl_dist.storage.run_file import read_run_file
 
     if token is None and not is_loopback(host):
         token = new_token()

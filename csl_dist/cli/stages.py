@@ -12,7 +12,7 @@ from csl_dist.errors import DataError
 if TYPE_CHECKING:
     from csl_dist.cluster.stage import Stage
 
-DEMO_CONFIG = Path(__file__).parents[1] / "demo.yaml"
+DEMO_CONFIG = Path(__file__).parents[1] / "data" / "demo.yaml"
 
 
 @app.command(rich_help_panel="Run")
@@ -120,9 +120,9 @@ def _extract(stage: "Stage") -> None:
 
 
 def _find(stage: "Stage") -> None:
-    from csl_dist.flag.stage import write_flags, write_video_outliers
     from csl_dist.flag.publish import publish_verdict
     from csl_dist.flag.rehearse import write_calibration
+    from csl_dist.flag.stage import write_flags, write_video_outliers
     from csl_dist.score.stage import reduce
 
     reduce(stage)

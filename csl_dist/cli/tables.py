@@ -6,14 +6,14 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from csl_dist.evaluate.baselines import BASELINES
-from csl_dist.features.catalog import CatalogEntry
-from csl_dist.data.check import SplitSummary
+from csl_dist.audit.status import StageStatus
 from csl_dist.cost.plan import StagePlan
 from csl_dist.cost.rates import Rates
-from csl_dist.types import ErrorKind
-from csl_dist.audit.status import StageStatus
+from csl_dist.data.check import SplitSummary
+from csl_dist.evaluate.baselines import BASELINES
+from csl_dist.features.catalog import CatalogEntry
 from csl_dist.training.catalog import StoredTraining
+from csl_dist.types import ErrorKind
 
 
 def metrics_table(metrics: dict[str, Any]) -> Table:

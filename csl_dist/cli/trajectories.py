@@ -55,9 +55,9 @@ def rm(
 def _published(root: str) -> Iterator[tuple[str, str, "TrajectoryStore"]]:
     """Scorer, video and store of every trajectory of a run."""
     from csl_dist.audit.reader import open_audit
-    from csl_dist.types import copy_id
-    from csl_dist.storage.url import key_part
     from csl_dist.predict.trajectories import TrajectoryStore
+    from csl_dist.storage.url import key_part
+    from csl_dist.types import copy_id
 
     audit = open_audit(root)
     for scorer in audit.scorers:

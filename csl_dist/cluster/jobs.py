@@ -20,8 +20,8 @@ from ray.job_submission import JobDetails, JobStatus, JobSubmissionClient
 import csl_dist
 from csl_dist.config import RunConfig, config_as_dict
 from csl_dist.errors import JobError
-from csl_dist.types import fingerprint
 from csl_dist.storage.url import Storage
+from csl_dist.types import fingerprint
 
 CONFIG_FILE = "csl.yaml"
 ROOT_KEY = "csl_root"

@@ -14,8 +14,8 @@ from typing import Any, Generic, TypeVar
 import ray
 from ray.exceptions import RayActorError, RayError
 
-from csl_dist.errors import CslError
 from csl_dist.cluster.session import user_error
+from csl_dist.errors import CslError
 
 Task = TypeVar("Task")
 

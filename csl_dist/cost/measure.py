@@ -19,18 +19,18 @@ import numpy.typing as npt
 import torch
 
 from csl_dist.config import RunConfig
-from csl_dist.features.encoders import Encoder, fit_frame
-from csl_dist.errors import DataError
-from csl_dist.features.sources import PixelSource
-from csl_dist.training.models import ModelSpec, build_scorer
 from csl_dist.cost.plan import TRAIN_FACTOR, Footage, encoder_flops, forward_flops, scorer_specs
 from csl_dist.cost.rates import Rates, StageRate
-from csl_dist.types import Annotation, Window
-from csl_dist.predict.forward import cpu_batch_frames, group_log_probabilities, is_out_of_memory
 from csl_dist.data.media.timeline import sampled
-from csl_dist.training.train import Seat, TrainingTask, train_epochs
-from csl_dist.predict.trajectories import Group
 from csl_dist.data.media.video import VideoFile
+from csl_dist.errors import DataError
+from csl_dist.features.encoders import Encoder, fit_frame
+from csl_dist.features.sources import PixelSource
+from csl_dist.predict.forward import cpu_batch_frames, group_log_probabilities, is_out_of_memory
+from csl_dist.predict.trajectories import Group
+from csl_dist.training.models import ModelSpec, build_scorer
+from csl_dist.training.train import Seat, TrainingTask, train_epochs
+from csl_dist.types import Annotation, Window
 
 PASS_SECONDS = 1.0
 """A pass that takes as long as this is long enough to be timed."""

@@ -13,11 +13,11 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from csl_dist.training.batches import windows_of
 from csl_dist.config import FeaturesConfig, RunConfig
-from csl_dist.training.models import ModelSpec, Place, Scorer, build_scorer
 from csl_dist.cost.rates import Rates
 from csl_dist.predict.forward import length_class
+from csl_dist.training.batches import windows_of
+from csl_dist.training.models import ModelSpec, Place, Scorer, build_scorer
 
 SUPPOSED_FPS = 25.0
 TRAIN_SHARE = 50 / 80

@@ -17,10 +17,10 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from csl_dist.storage.zarr import open_array
+from csl_dist.data.media.video import file_facts
 from csl_dist.errors import CslError, DataError
 from csl_dist.storage.url import Storage
-from csl_dist.data.media.video import file_facts
+from csl_dist.storage.zarr import open_array
 
 SUFFIXES = (".npy", ".h5", ".hdf5", ".zarr", ".txt")
 PICKLE_SUFFIXES = (".pkl", ".pickle", ".pt", ".pth")

@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from csl_dist.config import DatasetConfig
+from csl_dist.data.feature_files import SUFFIXES as FEATURE_SUFFIXES
 from csl_dist.data.layouts import LAYOUTS
 from csl_dist.data.layouts.egoper import TASKS
 from csl_dist.data.media.sources import VIDEO_SUFFIXES
+from csl_dist.data.media.video import VideoFile
 from csl_dist.data.text import read_lines
 from csl_dist.errors import DataError
-from csl_dist.data.feature_files import SUFFIXES as FEATURE_SUFFIXES
-from csl_dist.data.media.video import VideoFile
 
 DEFAULT_FOLDS = 5
 CHOLEC80_VIDEOS = 80

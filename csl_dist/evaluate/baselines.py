@@ -9,8 +9,8 @@ from collections.abc import Mapping
 import numpy as np
 from cleanlab.rank import get_label_quality_scores
 
-from csl_dist.types import UNLABELLED, FloatArray, IntArray
 from csl_dist.score.formulas import own_and_rival
+from csl_dist.types import UNLABELLED, FloatArray, IntArray
 
 BASELINES = (
     *("random", "final", "aum", "cartography_confidence", "cartography_variability"),

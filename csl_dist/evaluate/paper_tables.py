@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 
 from csl_dist.evaluate.baselines import BASELINES
-from csl_dist.evaluate.stage import PAPERS_SCORE
 from csl_dist.evaluate.paper import STRATEGIES, Published
-from csl_dist.types import ErrorKind
 from csl_dist.evaluate.reproduce import NOISE_KINDS, NOISE_PERCENTS
+from csl_dist.evaluate.stage import PAPERS_SCORE
+from csl_dist.types import ErrorKind
 
 EDA = {ErrorKind.EXECUTION: "eda_egoper"}
 """Which EDA a kind is measured by; the top 10 % where there is no other."""

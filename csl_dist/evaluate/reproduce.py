@@ -7,12 +7,12 @@ import numpy as np
 
 from csl_dist.config import CorruptConfig, RunConfig
 from csl_dist.evaluate.metrics import measured, truth_of_kind
-from csl_dist.storage.paths import RunLayout
 from csl_dist.evaluate.paper import STRATEGIES
-from csl_dist.types import ErrorKind, FloatArray, Split
-from csl_dist.score.formulas import chosen_rows, frame_blocks, frame_losses, smooth
 from csl_dist.run import Run, class_weights_of
+from csl_dist.score.formulas import chosen_rows, frame_blocks, frame_losses, smooth
+from csl_dist.storage.paths import RunLayout
 from csl_dist.storage.url import Storage
+from csl_dist.types import ErrorKind, FloatArray, Split
 
 NOISE_PERCENTS = (10, 20)
 NOISE_KINDS = (ErrorKind.MISLABEL, ErrorKind.DISORDER)

@@ -11,7 +11,6 @@ from csl_dist.evaluate.baselines import (
     random_score,
     trajectory_baselines,
 )
-from csl_dist.flag.calibrate import annotated_seconds
 from csl_dist.evaluate.metrics import (
     NUM_RESAMPLES,
     TOP_PERCENTS,
@@ -20,14 +19,15 @@ from csl_dist.evaluate.metrics import (
     measured,
     truth_of_kind,
 )
-from csl_dist.storage.paths import RunLayout
-from csl_dist.storage.ledger import Unit, made_once
-from csl_dist.types import Annotation, ErrorKind, FloatArray, IntArray, Split, fingerprint
-from csl_dist.score.formulas import frame_blocks
-from csl_dist.run import Run
-from csl_dist.measures import BASES, SMOOTHINGS
-from csl_dist.score.table import scores_made, smoothed_scores, stored_scores
+from csl_dist.flag.calibrate import annotated_seconds
 from csl_dist.flag.verdict import read_flags
+from csl_dist.measures import BASES, SMOOTHINGS
+from csl_dist.run import Run
+from csl_dist.score.formulas import frame_blocks
+from csl_dist.score.table import scores_made, smoothed_scores, stored_scores
+from csl_dist.storage.ledger import Unit, made_once
+from csl_dist.storage.paths import RunLayout
+from csl_dist.types import Annotation, ErrorKind, FloatArray, IntArray, Split, fingerprint
 
 SEED = 0
 PAPERS_SCORE = "csl_smoothed"

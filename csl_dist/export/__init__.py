@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from csl_dist.audit.reader import Audit
 from csl_dist.errors import ConfigError
 from csl_dist.export.activitynet import write_activitynet
 from csl_dist.export.cvat import write_cvat
@@ -10,7 +11,6 @@ from csl_dist.export.fiftyone import write_fiftyone
 from csl_dist.export.hdf5 import write_hdf5
 from csl_dist.export.label_studio import write_label_studio
 from csl_dist.export.tables import write_csv, write_parquet
-from csl_dist.audit.reader import Audit
 
 __all__ = ["FORMATS", "export"]
 

@@ -8,8 +8,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from csl_dist.export.spans import FlaggedVideo, counted, flagged_videos
 from csl_dist.audit.reader import Audit
+from csl_dist.export.spans import FlaggedVideo, counted, flagged_videos
 
 
 def write_activitynet(audit: Audit, out: Path) -> str:

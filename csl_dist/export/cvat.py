@@ -6,8 +6,8 @@ A task of 200,000 tags took CVAT over 20 hours to read, so that frames without a
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from csl_dist.export.spans import FlaggedVideo, counted, flagged_videos
 from csl_dist.audit.reader import Audit
+from csl_dist.export.spans import FlaggedVideo, counted, flagged_videos
 from csl_dist.storage.url import key_part
 
 ATTRIBUTES = ("annotated", "kind", "score")

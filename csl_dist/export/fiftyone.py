@@ -8,10 +8,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from csl_dist.export.spans import FlaggedVideo, counted, flagged_videos
 from csl_dist.audit.reader import Audit
-from csl_dist.types import Media
+from csl_dist.export.spans import FlaggedVideo, counted, flagged_videos
 from csl_dist.storage.url import key_part
+from csl_dist.types import Media
 
 
 def write_fiftyone(audit: Audit, out: Path) -> str:

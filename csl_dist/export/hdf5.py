@@ -6,9 +6,9 @@ import h5py
 import numpy as np
 
 from csl_dist.audit.reader import Audit
-from csl_dist.types import Split
 from csl_dist.score.formulas import frame_blocks
 from csl_dist.storage.url import key_part
+from csl_dist.types import Split
 
 CHUNK_FRAMES = 128
 

@@ -9,8 +9,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from csl_dist.export.spans import FlaggedVideo, counted, flagged_videos
 from csl_dist.audit.reader import Audit
+from csl_dist.export.spans import FlaggedVideo, counted, flagged_videos
 
 FROM_NAME, TO_NAME = "steps", "video"
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from csl_dist.export.spans import counted, flagged_videos
 from csl_dist.audit.reader import Audit
+from csl_dist.export.spans import counted, flagged_videos
 
 
 def write_csv(audit: Audit, out: Path) -> str:

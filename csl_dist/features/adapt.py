@@ -10,18 +10,18 @@ from typing import Any
 import ray
 import torch
 
-from csl_dist.training.checkpoints import CheckpointInfo, CheckpointStore
-from csl_dist.config import FeaturesConfig
-from csl_dist.features.store import FeatureSource, FeatureStore
-from csl_dist.storage.paths import RunLayout
-from csl_dist.training.models import Cnn, build_scorer
-from csl_dist.types import Span, consecutive_spans
 from csl_dist.cluster.pool import ActorPool
 from csl_dist.cluster.progress import progress_bar
 from csl_dist.cluster.session import Resources, connect
 from csl_dist.cluster.stage import Stage
-from csl_dist.training.stage import fit_trainings, training_of
+from csl_dist.config import FeaturesConfig
+from csl_dist.features.store import FeatureSource, FeatureStore
 from csl_dist.run import CNN, Run
+from csl_dist.storage.paths import RunLayout
+from csl_dist.training.checkpoints import CheckpointInfo, CheckpointStore
+from csl_dist.training.models import Cnn, build_scorer
+from csl_dist.training.stage import fit_trainings, training_of
+from csl_dist.types import Span, consecutive_spans
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

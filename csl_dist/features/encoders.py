@@ -20,9 +20,9 @@ from torch.nn.functional import interpolate
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from csl_dist.config import FeaturesConfig
+from csl_dist.data.media.video import Pixels
 from csl_dist.errors import ConfigError
 from csl_dist.types import fingerprint
-from csl_dist.data.media.video import Pixels
 
 FEATURE_WIDTH = 512
 CPU_BATCH_PIXELS = 8 * 224**2

@@ -8,12 +8,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from csl_dist.config import RunConfig
-from csl_dist.features.encoders import encoder_fingerprint
-from csl_dist.errors import DataError
-from csl_dist.features.store import FeatureEntry
 from csl_dist.data.media.frames import FrameFolder
-from csl_dist.types import FloatArray, Media, Span, Video, fingerprint
 from csl_dist.data.media.video import Pixels, VideoFile
+from csl_dist.errors import DataError
+from csl_dist.features.encoders import encoder_fingerprint
+from csl_dist.features.store import FeatureEntry
+from csl_dist.types import FloatArray, Media, Span, Video, fingerprint
 
 STAND_IN_TRIES = 64
 """Neighbours that are tried in place of a broken frame at the start of a chunk."""

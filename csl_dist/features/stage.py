@@ -14,16 +14,16 @@ import ray.data
 import torch
 from ray.data import ExecutionResources
 
-from csl_dist.config import FeaturesConfig
-from csl_dist.features.encoders import Encoder, fit_frame
-from csl_dist.errors import DataError
-from csl_dist.features.sources import SourceVideo, frames_of_span
-from csl_dist.features.store import FeatureStore, StoredVideo
-from csl_dist.types import Span, consecutive_spans
 from csl_dist.cluster.progress import progress_bar
 from csl_dist.cluster.session import Resources, connect, get_all, user_error
 from csl_dist.cluster.stage import Stage
+from csl_dist.config import FeaturesConfig
 from csl_dist.data.media.timeline import sampled
+from csl_dist.errors import DataError
+from csl_dist.features.encoders import Encoder, fit_frame
+from csl_dist.features.sources import SourceVideo, frames_of_span
+from csl_dist.features.store import FeatureStore, StoredVideo
+from csl_dist.types import Span, consecutive_spans
 
 DECODE_SHARE = 0.1
 """CPU share of a decoder beside encoders on CPUs, where decoding is the lighter part."""

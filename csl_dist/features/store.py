@@ -12,8 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from csl_dist.storage.zarr import create_array, open_array, require_numbers
 from csl_dist.storage.ledger import Ledger, Unit
+from csl_dist.storage.url import Storage, at_once, key_part
+from csl_dist.storage.zarr import create_array, open_array, require_numbers
 from csl_dist.types import (
     IntArray,
     Moved,
@@ -22,7 +23,6 @@ from csl_dist.types import (
     Window,
     array_fingerprint,
 )
-from csl_dist.storage.url import Storage, at_once, key_part
 
 Features = npt.NDArray[np.float32]
 

@@ -3,13 +3,13 @@
 from dataclasses import astuple
 
 from csl_dist.config import ENSEMBLE
-from csl_dist.score.ensemble import scale_of
 from csl_dist.flag.stage import run_thresholds
-from csl_dist.types import Split
-from csl_dist.run import Run
-from csl_dist.score.table import read_all_scored, scores_made
 from csl_dist.flag.verdict import Verdict, put_verdict
 from csl_dist.predict.plan import skipped_checkpoints
+from csl_dist.run import Run
+from csl_dist.score.ensemble import scale_of
+from csl_dist.score.table import read_all_scored, scores_made
+from csl_dist.types import Split
 
 
 def publish_verdict(run: Run) -> None:

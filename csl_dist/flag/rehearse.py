@@ -16,12 +16,9 @@ from csl_dist.flag.calibrate import (
     planted_videos,
 )
 from csl_dist.flag.rules import APPEARANCE, KindJudge, suspicious_spans, thresholds
-from csl_dist.storage.paths import RunLayout
-from csl_dist.storage.ledger import Unit, made_once
-from csl_dist.types import Annotation, ErrorKind, FloatArray, Span, Split, copy_id, fingerprint
-from csl_dist.score.formulas import smoothed_as_named, trajectory_scores
-from csl_dist.run import Run, class_weights_of
 from csl_dist.measures import base_and_smoothing
+from csl_dist.run import Run, class_weights_of
+from csl_dist.score.formulas import smoothed_as_named, trajectory_scores
 from csl_dist.score.table import (
     Scored,
     ScorerScores,
@@ -31,6 +28,9 @@ from csl_dist.score.table import (
     smoothed_scores,
     stored_scores,
 )
+from csl_dist.storage.ledger import Unit, made_once
+from csl_dist.storage.paths import RunLayout
+from csl_dist.types import Annotation, ErrorKind, FloatArray, Span, Split, copy_id, fingerprint
 
 Flagged = dict[str, Sequence[Span]]
 """Flagged spans by video."""

@@ -9,15 +9,22 @@ from functools import partial
 
 import pandas as pd
 
-from csl_dist.flag.rules import APPEARANCE, KindJudge, described, ranked, suspicious_spans, thresholds
-from csl_dist.storage.paths import RunLayout
-from csl_dist.storage.ledger import Unit, made_once
-from csl_dist.types import Flag, Split, fingerprint
-from csl_dist.score.formulas import late_probabilities, outlying_videos
 from csl_dist.flag.rehearse import write_calibration
-from csl_dist.run import Run
-from csl_dist.score.table import Scored, made_from, read_all_scored, scores_made
+from csl_dist.flag.rules import (
+    APPEARANCE,
+    KindJudge,
+    described,
+    ranked,
+    suspicious_spans,
+    thresholds,
+)
 from csl_dist.flag.verdict import put_flags, read_flags
+from csl_dist.run import Run
+from csl_dist.score.formulas import late_probabilities, outlying_videos
+from csl_dist.score.table import Scored, made_from, read_all_scored, scores_made
+from csl_dist.storage.ledger import Unit, made_once
+from csl_dist.storage.paths import RunLayout
+from csl_dist.types import Flag, Split, fingerprint
 
 
 def write_flags(run: Run) -> int:

@@ -12,15 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from csl_dist.training.checkpoints import CheckpointStore
 from csl_dist.config import ScoreConfig
 from csl_dist.errors import CheckpointError
-from csl_dist.features.store import FeatureReader, FeatureSource
-from csl_dist.storage.paths import RunLayout
-from csl_dist.storage.ledger import Unit
-from csl_dist.training.models import ModelSpec, Scorer, build_scorer
 from csl_dist.features.node_cache import NodeFeatures, node_folder
-from csl_dist.types import Moved
+from csl_dist.features.store import FeatureReader, FeatureSource
 from csl_dist.predict.forward import (
     ScoreSlice,
     ScoreUnit,
@@ -31,6 +26,11 @@ from csl_dist.predict.forward import (
     within_memory,
 )
 from csl_dist.predict.trajectories import Group, TrajectoryStore
+from csl_dist.storage.ledger import Unit
+from csl_dist.storage.paths import RunLayout
+from csl_dist.training.checkpoints import CheckpointStore
+from csl_dist.training.models import ModelSpec, Scorer, build_scorer
+from csl_dist.types import Moved
 
 ROWS_AHEAD = 4
 """Rows that may wait to be written while the next ones are computed."""

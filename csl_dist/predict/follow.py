@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable
 
 from csl_dist.cluster.background import Background
-from csl_dist.predict.stage import score, scoring_pool, scoring_rows
 from csl_dist.cluster.session import connect
 from csl_dist.cluster.stage import Stage
-from csl_dist.training.stage import TITLE, fit_trainings, planned_trainings, unfinished
-from csl_dist.run import Run
 from csl_dist.predict.plan import drop_scored_weights, plan_scorers, scored_annotations
+from csl_dist.predict.stage import score, scoring_pool, scoring_rows
+from csl_dist.run import Run
+from csl_dist.training.stage import TITLE, fit_trainings, planned_trainings, unfinished
 
 LOOK_SECONDS = 2.0
 """Between two looks for new checkpoints."""

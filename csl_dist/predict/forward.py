@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from csl_dist.errors import CheckpointError, CslError, LeakageError
+from csl_dist.predict.trajectories import Group
+from csl_dist.storage.ledger import Unit
 from csl_dist.training.batches import ReadFeatures, padded_batch, plan_batches, windows_of
 from csl_dist.training.checkpoints import CheckpointInfo, State
-from csl_dist.errors import CheckpointError, CslError, LeakageError
-from csl_dist.storage.ledger import Unit
 from csl_dist.training.models import ModelSpec, Scorer, sees_context
 from csl_dist.types import Annotation, fingerprint
-from csl_dist.predict.trajectories import Group
 
 LENGTH_RATIO = 1.2
 """Lengths of videos in one group differ by at most about this factor, which bounds padding."""

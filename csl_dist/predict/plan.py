@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from csl_dist.training.checkpoints import CheckpointInfo
 from csl_dist.data.layouts import Fold
 from csl_dist.errors import CheckpointError
-from csl_dist.storage.ledger import Unit
-from csl_dist.types import Annotation, Split
 from csl_dist.flag.rehearse import swapped_copies
-from csl_dist.run import CNN, Run, require_features, seen_features
 from csl_dist.predict.forward import ScoreSlice, ScoreUnit, plan_groups, refuse_leakage
-from csl_dist.strategies import selected_epochs
 from csl_dist.predict.trajectories import Group
+from csl_dist.run import CNN, Run, require_features, seen_features
+from csl_dist.storage.ledger import Unit
+from csl_dist.strategies import selected_epochs
+from csl_dist.training.checkpoints import CheckpointInfo
+from csl_dist.types import Annotation, Split
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

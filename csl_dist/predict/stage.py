@@ -10,17 +10,14 @@ import ray
 from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from csl_dist.cluster.pool import ActorPool, Done
+from csl_dist.cluster.progress import Bar, progress_bar
+from csl_dist.cluster.session import Resources, connect
+from csl_dist.cluster.stage import Stage
 from csl_dist.config import ScoreConfig
 from csl_dist.errors import ConfigError
 from csl_dist.features.node_cache import forget_node_folder
-from csl_dist.predict.pulse import Pulse, end_pulse, put_pulse
-from csl_dist.types import Annotation, Moved
-from csl_dist.cluster.pool import ActorPool, Done
-from csl_dist.cluster.progress import Bar, progress_bar
 from csl_dist.predict.actor import Publication, ScoreActor, SliceResult
-from csl_dist.cluster.session import Resources, connect
-from csl_dist.cluster.stage import Stage
-from csl_dist.run import Run, moved_of
 from csl_dist.predict.forward import ScoreSlice, split_slices
 from csl_dist.predict.plan import (
     ScorerPlan,
@@ -30,6 +27,9 @@ from csl_dist.predict.plan import (
     scored_annotations,
     unpublished_groups,
 )
+from csl_dist.predict.pulse import Pulse, end_pulse, put_pulse
+from csl_dist.run import Run, moved_of
+from csl_dist.types import Annotation, Moved
 
 PULSE_SECONDS = 5.0
 VIDEOS_PER_TASK = 16

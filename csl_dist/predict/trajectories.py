@@ -17,9 +17,10 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from csl_dist.storage.zarr import Array, ChunkReader, create_array, open_array, require_numbers
 from csl_dist.errors import NotReadyError
 from csl_dist.storage.ledger import Ledger, Unit
+from csl_dist.storage.url import Storage, key_part
+from csl_dist.storage.zarr import Array, ChunkReader, create_array, open_array, require_numbers
 from csl_dist.types import (
     FloatArray,
     IntArray,
@@ -28,7 +29,6 @@ from csl_dist.types import (
     consecutive_spans,
     fingerprint,
 )
-from csl_dist.storage.url import Storage, key_part
 
 ROW_CHUNK_FRAMES = 4096
 QUERY_CHUNK_FRAMES = 128

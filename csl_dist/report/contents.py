@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from csl_dist.storage.paths import RunLayout
 from csl_dist.audit.reader import Audit
-from csl_dist.types import FloatArray, Span, Split
 from csl_dist.report.shrink import ShrunkLosses, highest_in_columns, shrunk_losses
+from csl_dist.storage.paths import RunLayout
+from csl_dist.types import FloatArray, Span, Split
 
 MAX_DETAILED = 40
 """Videos drawn in full, worst first; all others stand in the index alone."""

@@ -13,13 +13,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from csl_dist.errors import ConfigError
 from csl_dist.audit.reader import Audit
-from csl_dist.types import FloatArray, Span, runs_of
+from csl_dist.errors import ConfigError
 from csl_dist.report import contents
 from csl_dist.report.contents import VideoDetails
 from csl_dist.report.drawing import FLAG_COLOUR, TRUTH_COLOUR, class_colour, highest_shown
 from csl_dist.storage.url import key_part
+from csl_dist.types import FloatArray, Span, runs_of
 
 MAX_VIDEOS = 6
 DPI = 200

@@ -8,7 +8,6 @@ import pandas as pd
 from markupsafe import Markup
 
 from csl_dist.audit.reader import Audit
-from csl_dist.types import Span
 from csl_dist.report import contents
 from csl_dist.report.contents import VideoDetails
 from csl_dist.report.drawing import (
@@ -25,6 +24,7 @@ from csl_dist.report.drawing import (
     span_bar,
 )
 from csl_dist.report.thumbnails import span_pictures
+from csl_dist.types import Span
 
 MAX_PICTURED = 60
 """Flags, worst first, of which frames are shown."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from csl_dist.score.under import Labels
 from csl_dist.audit.reader import Audit
+from csl_dist.score.under import Labels
 from csl_dist.types import FloatArray, IntArray, Span
 
 MAX_COLUMNS = 1000

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from csl_dist.errors import CslError
-from csl_dist.data.media.frames import FrameFolder
 from csl_dist.audit.reader import Audit
-from csl_dist.types import Media, Span
+from csl_dist.data.media.frames import FrameFolder
 from csl_dist.data.media.video import VideoFile
+from csl_dist.errors import CslError
+from csl_dist.types import Media, Span
 
 WIDTH = 112
 PER_SPAN = 3

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
+from csl_dist.audit.reader import Audit
+from csl_dist.audit.relabel import changed_annotations
 from csl_dist.data.layouts.corrected import corrected_labels
 from csl_dist.data.layouts.rewritten import Edge, Renaming, write_renamed
 from csl_dist.errors import DataError
-from csl_dist.audit.reader import Audit
-from csl_dist.types import Annotation, IntArray, Span, Timeline, Video, runs_of
-from csl_dist.audit.relabel import changed_annotations
 from csl_dist.review.store import Decision, Review, SpanKey, is_disputed
+from csl_dist.types import Annotation, IntArray, Span, Timeline, Video, runs_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

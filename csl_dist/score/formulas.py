@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from csl_dist.config import ReduceConfig
-from csl_dist.types import NORMAL_MAD, UNLABELLED, FloatArray, IntArray, Span, runs_of
 from csl_dist.measures import LATE, SEGMENT, SMOOTHED
 from csl_dist.strategies import Strategy, selected_epochs
+from csl_dist.types import NORMAL_MAD, UNLABELLED, FloatArray, IntArray, Span, runs_of
 
 BLOCK_VALUES = 1 << 24
 """Log-probabilities of a trajectory held at once: 64 MB."""

@@ -6,19 +6,19 @@ from dataclasses import dataclass
 import numpy as np
 import ray
 
-from csl_dist.config import ReduceConfig
-from csl_dist.storage.ledger import Unit
-from csl_dist.types import Annotation, FloatArray, array_fingerprint, fingerprint
-from csl_dist.score.formulas import trajectory_scores
 from csl_dist.cluster.progress import progress_bar
 from csl_dist.cluster.session import connect, get_all
 from csl_dist.cluster.stage import Stage
-from csl_dist.run import Run, class_weights_of
+from csl_dist.config import ReduceConfig
 from csl_dist.measures import BASES
-from csl_dist.score.store import ScoreStore
-from csl_dist.storage.url import key_part
-from csl_dist.predict.trajectories import TrajectoryStore
 from csl_dist.predict.plan import scored_annotations
+from csl_dist.predict.trajectories import TrajectoryStore
+from csl_dist.run import Run, class_weights_of
+from csl_dist.score.formulas import trajectory_scores
+from csl_dist.score.store import ScoreStore
+from csl_dist.storage.ledger import Unit
+from csl_dist.storage.url import key_part
+from csl_dist.types import Annotation, FloatArray, array_fingerprint, fingerprint
 
 VIDEOS_PER_TASK = 16
 SCORES_FORM = "with labels"

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from csl_dist.storage.zarr import ChunkReader, create_array, open_array
 from csl_dist.errors import NotReadyError, StorageError
 from csl_dist.storage.ledger import Ledger, Unit
-from csl_dist.types import Annotation, FloatArray
 from csl_dist.storage.url import Storage, at_once, key_part
+from csl_dist.storage.zarr import ChunkReader, create_array, open_array
+from csl_dist.types import Annotation, FloatArray
 
 ANNOTATION = "annotation"
 """Folder of the labels beside the scores."""

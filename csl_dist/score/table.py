@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from csl_dist.config import ENSEMBLE
-from csl_dist.score.ensemble import ensemble_scores
-from csl_dist.types import Annotation, FloatArray, Split, fingerprint
-from csl_dist.score.formulas import smoothed_as_named
-from csl_dist.run import Run
 from csl_dist.measures import base_and_smoothing
+from csl_dist.run import Run
+from csl_dist.score.ensemble import ensemble_scores
+from csl_dist.score.formulas import smoothed_as_named
+from csl_dist.types import Annotation, FloatArray, Split, fingerprint
 
 ScorerScores = dict[str, dict[str, FloatArray]]
 """One score (T,) by scorer, then video."""

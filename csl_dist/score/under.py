@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from csl_dist.errors import DataError
-from csl_dist.types import UNLABELLED, FloatArray, IntArray
-from csl_dist.score.formulas import cumulative_loss, frame_blocks, own_and_rival, weighted_losses
 from csl_dist.predict.trajectories import Trajectory
+from csl_dist.score.formulas import cumulative_loss, frame_blocks, own_and_rival, weighted_losses
+from csl_dist.types import UNLABELLED, FloatArray, IntArray
 
 Labels = Sequence[str] | Sequence[int] | npt.NDArray[np.generic]
 """Labels (T,) of a video's frames: class names, or ids with -1 for frames without a label."""

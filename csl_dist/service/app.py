@@ -15,19 +15,19 @@ import csl_dist
 from csl_dist.errors import CslError, JobError, NotReadyError, StorageError
 from csl_dist.service.answers import Health, Problem, Submitted
 from csl_dist.service.audits import AuditPool, NotFoundError, OutdatedError
-from csl_dist.service.routes.exports import export_routes
 from csl_dist.service.forms import SubmitForm
 from csl_dist.service.guard import Guard
+from csl_dist.service.packing import json_answer
+from csl_dist.service.routes.exports import export_routes
 from csl_dist.service.routes.listing import listing_routes
 from csl_dist.service.routes.media import media_routes
-from csl_dist.service.packing import json_answer
 from csl_dist.service.routes.reviewing import reviewing_routes
 from csl_dist.service.routes.scores import score_routes
+from csl_dist.service.routes.trajectories import trajectory_routes
 from csl_dist.service.settings import ServiceSettings, audit_ids
 from csl_dist.service.shortcut import Shortcut
 from csl_dist.service.submitting import JobRoots, submit
 from csl_dist.service.telemetry import Counted, metrics_text
-from csl_dist.service.routes.trajectories import trajectory_routes
 
 STATIC = Path(__file__).parent / "static"
 DESCRIPTION = """Audits of video labels: flags, scores and loss trajectories, and the review of what

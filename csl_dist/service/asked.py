@@ -1,9 +1,9 @@
 """What a request means in the audit that it asks of: which frames, and which labels."""
 
-from csl_dist.errors import DataError
 from csl_dist.audit.reader import Audit
-from csl_dist.types import UNLABELLED, Annotation, IntArray, Span
+from csl_dist.errors import DataError
 from csl_dist.service.forms import AskedFrames, UnderLabels
+from csl_dist.types import UNLABELLED, Annotation, IntArray, Span
 
 
 def asked_span(asked: AskedFrames, num_frames: int) -> Span:

@@ -14,13 +14,13 @@ from typing import TypeVar
 
 import pandas as pd
 
-from csl_dist.errors import CslError, DataError, StorageError
-from csl_dist.storage.paths import RunLayout
 from csl_dist.audit.reader import Audit, open_audit
-from csl_dist.types import Video
+from csl_dist.errors import CslError, DataError, StorageError
 from csl_dist.review.store import Board, ReviewStore, store_of
 from csl_dist.service.settings import audit_ids
+from csl_dist.storage.paths import RunLayout
 from csl_dist.storage.url import Storage
+from csl_dist.types import Video
 
 MAX_OPEN = 16
 """Audits that are kept open."""

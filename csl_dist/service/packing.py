@@ -11,8 +11,8 @@ from fastapi import Response
 from pydantic_core import to_json
 
 from csl_dist.errors import DataError
-from csl_dist.types import FloatArray
 from csl_dist.service.settings import MAX_VALUES
+from csl_dist.types import FloatArray
 
 NPY_TYPE = "application/x-npy"
 ARROW_TYPE = "application/vnd.apache.arrow.stream"

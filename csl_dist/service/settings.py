@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from csl_dist.errors import ConfigError
-from csl_dist.types import fingerprint
 from csl_dist.storage.url import Storage, key_part
+from csl_dist.types import fingerprint
 
 DEFAULT_PORT = 8000
 

@@ -13,8 +13,8 @@ import pandas as pd
 from csl_dist.config import RunConfig, parse_config
 from csl_dist.errors import NotReadyError, StorageError
 from csl_dist.storage.paths import FORMAT_VERSION, RunLayout
-from csl_dist.types import Media, Split, Video
 from csl_dist.storage.url import Storage
+from csl_dist.types import Media, Split, Video
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from csl_dist.training.checkpoints import CheckpointInfo, CheckpointStore
 from csl_dist.errors import ConfigError
-from csl_dist.training.imported import epoch_files, import_checkpoints
-from csl_dist.storage.paths import RunLayout
-from csl_dist.types import FloatArray, Split, fingerprint
 from csl_dist.run import CNN, Run, current_checkpoints
+from csl_dist.storage.paths import RunLayout
 from csl_dist.storage.run_file import read_run_config
 from csl_dist.storage.url import Storage
+from csl_dist.training.checkpoints import CheckpointInfo, CheckpointStore
+from csl_dist.training.imported import epoch_files, import_checkpoints
 from csl_dist.training.train import class_counts, class_weights
+from csl_dist.types import FloatArray, Split, fingerprint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

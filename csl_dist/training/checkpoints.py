@@ -18,9 +18,9 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from csl_dist.errors import CheckpointError, NotReadyError
-from csl_dist.training.models import ModelSpec
-from csl_dist.strategies import Strategy, selected_epochs
 from csl_dist.storage.url import Storage
+from csl_dist.strategies import Strategy, selected_epochs
+from csl_dist.training.models import ModelSpec
 
 State = dict[str, Tensor]
 

@@ -14,8 +14,8 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from csl_dist.training.checkpoints import CheckpointInfo, CheckpointStore, State
 from csl_dist.errors import CheckpointError
+from csl_dist.training.checkpoints import CheckpointInfo, CheckpointStore, State
 from csl_dist.training.models import ModelSpec, Scorer, build_scorer
 
 SUFFIXES = (".pt", ".pth", ".ckpt", ".safetensors")

@@ -19,19 +19,19 @@ from ray.train.torch import TorchConfig, TorchTrainer, get_device
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from csl_dist.training.checkpoints import CheckpointStore, State
-from csl_dist.data.layouts import Fold
-from csl_dist.errors import ConfigError, CslError, DataError
-from csl_dist.features.store import FeatureReader, FeatureSource
-from csl_dist.storage.paths import RunLayout
-from csl_dist.types import Split
 from csl_dist.cluster.background import Background
 from csl_dist.cluster.progress import Bar, progress_bar
 from csl_dist.cluster.session import Resources, connect, user_error
 from csl_dist.cluster.stage import Stage
+from csl_dist.data.layouts import Fold
+from csl_dist.errors import ConfigError, CslError, DataError
+from csl_dist.features.store import FeatureReader, FeatureSource
 from csl_dist.run import CNN, Run, moved_of, require_features, seen_features
+from csl_dist.storage.paths import RunLayout
+from csl_dist.training.checkpoints import CheckpointStore, State
 from csl_dist.training.trackers import open_trackers, require_trackers
 from csl_dist.training.train import Seat, TrainingTask, train_epochs, training_fingerprint
+from csl_dist.types import Split
 
 POLL_SECONDS = 0.5
 TITLE = "train: epochs"

@@ -16,10 +16,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from csl_dist.training.batches import ReadFeatures, padded_batch, plan_batches, windows_of
-from csl_dist.training.checkpoints import CheckpointInfo, State
 from csl_dist.config import FeaturesConfig, TrainConfig
 from csl_dist.errors import DataError
+from csl_dist.training.batches import ReadFeatures, padded_batch, plan_batches, windows_of
+from csl_dist.training.checkpoints import CheckpointInfo, State
 from csl_dist.training.models import Cnn, ModelSpec, Scorer, build_scorer
 from csl_dist.types import (
     UNLABELLED,

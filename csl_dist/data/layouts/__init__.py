@@ -7,9 +7,9 @@ is wrong with it; label files are read later, one by one.
 from typing import Protocol
 
 from csl_dist.config import DatasetConfig
+from csl_dist.data.dataset import FORM_ERRORS, Dataset, Fold, KnownSegment, read_errors
 from csl_dist.data.layouts.activitynet import open_activitynet
 from csl_dist.data.layouts.cholec80 import open_cholec80
-from csl_dist.data.dataset import FORM_ERRORS, Dataset, Fold, KnownSegment, read_errors
 from csl_dist.data.layouts.egoper import open_egoper
 from csl_dist.data.layouts.manifest import open_manifest
 from csl_dist.data.layouts.mstcn import open_mstcn

@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from csl_dist.config import DatasetConfig
+from csl_dist.data.dataset import FORM_ERRORS, Dataset
 from csl_dist.data.layouts.activitynet import SegmentTracks, read_database
 from csl_dist.data.layouts.cholec80 import LABELS_FPS, PhaseTracks
-from csl_dist.data.dataset import FORM_ERRORS, Dataset
 from csl_dist.data.layouts.egoper import read_annotations
 from csl_dist.data.layouts.names import NameTracks
 from csl_dist.errors import DataError

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
+from csl_dist.data.media.video import Pixels, file_facts
 from csl_dist.errors import DataError
 from csl_dist.types import FloatArray
-from csl_dist.data.media.video import Pixels, file_facts
 
 SUFFIXES = (".jpg", ".jpeg", ".png")
 

@@ -11,13 +11,13 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
 
+from csl_dist.audit.reader import Audit
 from csl_dist.errors import DataError, NotReadyError
 from csl_dist.export import FORMATS, export
-from csl_dist.audit.reader import Audit
-from csl_dist.types import Split
 from csl_dist.service.audits import AuditPool
 from csl_dist.service.forms import Revision
 from csl_dist.service.settings import MAX_EXPORT_BYTES
+from csl_dist.types import Split
 
 SUFFIXES = {
     "label-studio": ".json",

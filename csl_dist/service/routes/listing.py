@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 from fastapi import APIRouter, Query, Response
 
-from csl_dist.errors import CslError
 from csl_dist.audit.reader import Audit
-from csl_dist.types import ErrorKind, Split, runs_of
+from csl_dist.errors import CslError
 from csl_dist.report.drawing import class_colour
 from csl_dist.report.page import calibration_sentence
+from csl_dist.review.store import State, state_of
 from csl_dist.service.answers import (
     AuditEntry,
     AuditFacts,
@@ -21,11 +21,11 @@ from csl_dist.service.answers import (
 )
 from csl_dist.service.audits import AuditPool, OpenAudit
 from csl_dist.service.forms import Limit, Offset, Revision, VideoId
-from csl_dist.service.routes.media import shown_as
 from csl_dist.service.packing import json_answer, plain, require_room
+from csl_dist.service.routes.media import shown_as
 from csl_dist.service.routes.reviewing import review_row
-from csl_dist.review.store import State, state_of
 from csl_dist.service.settings import MAX_ID
+from csl_dist.types import ErrorKind, Split, runs_of
 
 
 def listing_routes(pool: AuditPool) -> APIRouter:

@@ -11,12 +11,12 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import FileResponse
 from PIL import Image
 
-from csl_dist.errors import DataError
 from csl_dist.data.media.frames import FrameFolder
-from csl_dist.types import Annotation, Media, Video
+from csl_dist.data.media.video import VideoFile, whole_frames
+from csl_dist.errors import DataError
 from csl_dist.service.audits import AuditPool, NotFoundError, OpenAudit
 from csl_dist.service.forms import Frame, VideoId
-from csl_dist.data.media.video import VideoFile, whole_frames
+from csl_dist.types import Annotation, Media, Video
 
 PLAYABLE = (".mp4", ".m4v", ".mov", ".webm")
 """What browsers play; other files are shown frame by frame."""

@@ -8,13 +8,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
-from csl_dist.errors import DataError
 from csl_dist.audit.reader import Audit
-from csl_dist.service.answers import Progress, ReviewPage, ReviewRow
-from csl_dist.service.asked import class_id
-from csl_dist.service.audits import AuditPool, NotFoundError, OpenAudit, OutdatedError
-from csl_dist.service.forms import Limit, ReviewForm, Revision
-from csl_dist.service.packing import json_answer
+from csl_dist.errors import DataError
 from csl_dist.review.store import (
     Decision,
     NewReview,
@@ -22,6 +17,11 @@ from csl_dist.review.store import (
     SpanKey,
     is_disputed,
 )
+from csl_dist.service.answers import Progress, ReviewPage, ReviewRow
+from csl_dist.service.asked import class_id
+from csl_dist.service.audits import AuditPool, NotFoundError, OpenAudit, OutdatedError
+from csl_dist.service.forms import Limit, ReviewForm, Revision
+from csl_dist.service.packing import json_answer
 from csl_dist.service.settings import MAX_PAGE
 
 NORMAL_95 = 1.96

@@ -6,9 +6,8 @@ import numpy as np
 from fastapi import APIRouter, Query, Response
 
 from csl_dist.audit.reader import Audit
-from csl_dist.types import FloatArray, IntArray, Span
-from csl_dist.report.shrink import column_starts, highest_in_columns
 from csl_dist.measures import SCORE_NAMES
+from csl_dist.report.shrink import column_starts, highest_in_columns
 from csl_dist.service.answers import Scores
 from csl_dist.service.asked import asked_labels, asked_span, span_within
 from csl_dist.service.audits import AuditPool, NotFoundError, OpenAudit
@@ -21,6 +20,7 @@ from csl_dist.service.packing import (
     plain,
     require_room,
 )
+from csl_dist.types import FloatArray, IntArray, Span
 
 DECIDING = "deciding"
 """Names the score that is compared with the threshold."""

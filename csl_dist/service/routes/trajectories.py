@@ -7,7 +7,6 @@ import numpy as np
 from fastapi import APIRouter, Query, Response
 
 from csl_dist.errors import DataError
-from csl_dist.types import FloatArray, IntArray
 from csl_dist.report.shrink import column_starts, shrunk_losses
 from csl_dist.service.answers import TrajectoryAnswer
 from csl_dist.service.asked import asked_labels, asked_span, span_within
@@ -28,6 +27,7 @@ from csl_dist.service.packing import (
     plain,
     require_room,
 )
+from csl_dist.types import FloatArray, IntArray
 
 
 def trajectory_routes(pool: AuditPool) -> APIRouter:

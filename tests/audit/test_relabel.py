@@ -1,0 +1,145 @@
+"""Auditing again under corrected labels, from the run root alone."""
+
+import json
+from pathlib import Path
+
+import made_run
+import numpy as np
+import pytest
+from made_run import CLASSES, NUM_FRAMES, TRUE_LABELS, WRONG
+
+import csl_dist
+from csl_dist.audit.relabel import relabel
+from csl_dist.config import DatasetConfig
+from csl_dist.data.layouts.corrected import corrected_labels
+from csl_dist.errors import DataError
+from csl_dist.types import Split, Video
+
+
+@pytest.fixture
+def fixed(tmp_path: Path) -> Path:
+    """A folder with one corrected label file."""
+    folder = tmp_path / "fixed"
+    folder.mkdir()
+    (folder / "v2.txt").write_text(made_run.label_text(TRUE_LABELS))
+    return folder
+
+
+def test_corrected_span_falls_below_the_threshold_and_its_flag_goes(
+    made_root: str, fixed: Path
+) -> None:
+    made = relabel(made_root, fixed)
+    assert len(made.corrections) == 1
+    row = made.corrections.iloc[0]
+    assert (row.video, row.start, row.stop) == ("v2", WRONG.start, WRONG.stop)
+    assert (row.label, row.corrected) == ("c", "b")
+    assert row.score_after < row.score_before
+    assert row.below_threshold
+    assert len(made.resolved) == 1
+    assert len(made.new) == 0
+    assert made.after.flags().empty
+    assert made.after.known_errors == ()
+
+
+def test_new_audit_reads_the_new_labels_and_the_earlier_one_stays(
+    made_root: str, fixed: Path
+) -> None:
+    before = csl_dist.open_audit(made_root).csl("v2")
+    relabel(made_root, fixed)
+    newest, first = csl_dist.open_audit(made_root), csl_dist.open_audit(made_root, revision=0)
+    assert (newest.revision, first.revision, newest.revisions) == (1, 0, [0, 1])
+    assert (newest.annotation("v2").labels_T == TRUE_LABELS).all()
+    assert newest.csl("v2") == pytest.approx(first.csl("v2", labels=TRUE_LABELS), rel=1e-5)
+    assert (first.csl("v2") == before).all()
+    assert len(first.flags()) == 1
+    assert (newest.csl("v3") == first.csl("v3")).all(), "of a video that did not change"
+    assert newest.corrections().video.tolist() == ["v2"]
+
+
+def test_labels_corrected_twice_make_a_history(made_root: str, fixed: Path) -> None:
+    relabel(made_root, fixed)
+    worse = TRUE_LABELS.copy()
+    worse[200:260] = 0
+    (fixed / "v3.txt").write_text(made_run.label_text(worse))
+    made = relabel(made_root, fixed)
+    assert made.after.revision == 2
+    assert made.after.verdict.changed == ("v3",)
+    assert set(made.new.video) == {"v3"}
+    audits = [csl_dist.open_audit(made_root, revision=n) for n in (0, 1, 2)]
+    assert [set(audit.flags().video) for audit in audits] == [{"v2"}, set(), {"v3"}]
+    assert (audits[2].annotation("v2").labels_T == TRUE_LABELS).all()
+    assert audits[2].flags()["rank"].tolist() == list(range(1, len(made.new) + 1))
+
+
+def test_audit_made_anew_is_the_newest_whatever_was_relabelled_before(
+    made_root: str, fixed: Path
+) -> None:
+    relabel(made_root, fixed)
+    path = Path(made_root) / "audit.json"
+    content = json.loads(path.read_text()) | {"made_from": "other scores"}
+    path.write_text(json.dumps(content))
+    assert csl_dist.open_audit(made_root).revision == 0
+    assert csl_dist.open_audit(made_root, revision=1).flags().empty
+
+
+def test_labels_that_change_nothing_are_told_so(made_root: str, tmp_path: Path) -> None:
+    (tmp_path / "v3.txt").write_text(made_run.label_text(TRUE_LABELS))
+    with pytest.raises(DataError, match="are those of audit 0 already"):
+        relabel(made_root, tmp_path / "v3.txt")
+    assert csl_dist.open_audit(made_root).revisions == [0]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("v9.txt", "a\n", "labels of none of the audited videos"),
+        ("v2.txt", "a\n" * 10, "10 labels but 300 frames"),
+        ("v2.txt", "z\n" * NUM_FRAMES, "unknown class 'z'"),
+    ],
+)
+def test_labels_that_do_not_fit_are_refused(
+    made_root: str, tmp_path: Path, name: str, text: str, words: str
+) -> None:
+    folder = tmp_path / "fixed"
+    folder.mkdir()
+    (folder / name).write_text(text)
+    with pytest.raises(DataError, match=words):
+        relabel(made_root, folder)
+
+
+def video(name: str, labels: str) -> Video:
+    return Video(id=name, split=Split.AUDIT, labels=labels, source="")
+
+
+def read_back(config: DatasetConfig, own: Video, path: Path) -> list[int]:
+    dataset = corrected_labels(config, CLASSES, [own, video("other", "/d/none.txt")], path)
+    assert [v.id for v in dataset.videos] == [own.id]
+    return dataset.track(dataset.videos[0]).at(np.arange(4) / 10).tolist()
+
+
+def test_labels_are_read_in_every_layout_without_the_dataset(tmp_path: Path) -> None:
+    (tmp_path / "groundTruth").mkdir()
+    (tmp_path / "groundTruth/p1.txt").write_text("a\nb\nc\nc\n")
+    config = DatasetConfig(layout="mstcn", path="/d", features_fps=10)
+    assert read_back(config, video("p1", "/d/groundTruth/p1.txt"), tmp_path) == [0, 1, 2, 2]
+    by_name = tmp_path / "groundTruth"
+    assert read_back(config, video("p1", "/d/groundTruth/p1.txt"), by_name) == [0, 1, 2, 2]
+
+    (tmp_path / "v1-phase.txt").write_text("Frame\tPhase\n0\ta\n1\tb\n2\tc\n3\tc\n")
+    config = DatasetConfig(layout="cholec80", path="/d", labels_fps=10)
+    own = video("v1", "/d/phase_annotations/v1-phase.txt")
+    assert read_back(config, own, tmp_path) == [0, 1, 2, 2]
+
+    entry = {"annotations": [{"segment": [0.1, 0.3], "label": "b"}]}
+    (tmp_path / "all.json").write_text(json.dumps({"database": {"x": entry}}))
+    config = DatasetConfig(layout="activitynet", path="/d/all.json")
+    assert read_back(config, video("x", "/d/all.json"), tmp_path) == [-1, 1, 1, -1]
+
+    labels = {"time_stamp": [[0, 0.2]], "action": [7], "action_type": [0]}
+    task = {
+        "action2idx": {"a": 3, "b": 7, "c": 9},
+        "segments": [{"video_id": "x", "labels": labels}],
+    }
+    (tmp_path / "annotation.json").write_text(json.dumps({"tea": task}))
+    config = DatasetConfig(layout="egoper", path="/d", task="tea")
+    assert read_back(config, video("x", "/d/annotation.json"), tmp_path) == [1, 1, -1, -1]

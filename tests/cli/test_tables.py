@@ -1,0 +1,55 @@
+"""What `csl evaluate` prints, from metrics such as `metrics.json` has them."""
+
+import io
+
+from rich.console import Console
+
+from csl_dist.cli.tables import budget_sentence, flag_sentence, metrics_table, rivals_table
+from csl_dist.evaluate.baselines import BASELINES
+
+VALUES = {
+    "auc_micro": [0.983, 0.95, 0.99],
+    "average_precision": [0.9],
+    "precision_top_5": [0.75],
+    "recall_top_5": [0.4],
+}
+NAMES = ("final", "csl", "csl_smoothed", "aum_late_segment", *BASELINES)
+METRICS = {
+    "videos": 4,
+    "frames": 4000,
+    "checkpoints": 20,
+    "score": "aum_late_segment",
+    "scorer": "ensemble",
+    "temporal_scorer": "transformer",
+    "top_percent_minutes": {"mislabel": {"5": 1.25}},
+    "scorers": {
+        scorer: {"mislabel": dict.fromkeys(NAMES, VALUES)}
+        for scorer in ("transformer", "framewise", "ensemble")
+    },
+    "flags": {"precision": 0.94, "recall": 0.5, "kind_accuracy": 1.0},
+}
+
+
+def printed(table: object) -> str:
+    console = Console(width=80, file=io.StringIO())
+    console.print(table)
+    return console.file.getvalue()
+
+
+def test_tables_fit_a_terminal_of_80_columns() -> None:
+    for table in (metrics_table(METRICS), rivals_table(METRICS)):
+        text = printed(table)
+        assert "…" not in text
+        assert "98.3" in text
+
+
+def test_metric_that_could_not_be_computed_is_a_dash() -> None:
+    assert " - " in printed(metrics_table(METRICS)), "there is no EDA here"
+
+
+def test_sentences_tell_shares_in_percent() -> None:
+    assert flag_sentence(METRICS).startswith("flags: 94% of flags are right, 50% of known errors")
+    assert budget_sentence(METRICS, "mislabel") == (
+        "review: the worst 5 % of the footage, 1.2 minutes, are wrong to 75.0 % and hold 40.0 % "
+        "of the mislabel errors' frames"
+    )

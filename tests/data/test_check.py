@@ -1,0 +1,145 @@
+"""A folder with twelve different problems: `csl check` names all of them in one run."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from csl_dist.config import CorruptConfig, DatasetConfig, RunConfig
+from csl_dist.data.check import all_problems, look_at_videos, orientation, summaries
+from csl_dist.data.layouts import open_dataset, read_dataset
+from csl_dist.errors import DataError
+
+NUM_FRAMES = 20
+
+
+def write_folder(root: Path) -> dict[str, np.ndarray]:
+    """Twelve good videos of ready features; returns the features by id."""
+    rng = np.random.default_rng(0)
+    rows = []
+    arrays = {}
+    for i in range(12):
+        name = f"v{i:02d}"
+        split = "audit" if i >= 9 else "train"
+        arrays[name] = rng.normal(size=(NUM_FRAMES, 6)).astype(np.float32)
+        np.save(root / f"{name}.npy", arrays[name])
+        (root / f"{name}.txt").write_text("a\n" * 10 + "b\n" * 10)
+        rows.append(f"{name},{name}.npy,{name}.txt,{split},10")
+    (root / "classes.txt").write_text("a\nb\n")
+    (root / "manifest.csv").write_text("\n".join(["id,source,labels,split,fps", *rows, ""]))
+    return arrays
+
+
+def found_problems(root: Path, **changes: object) -> list[str]:
+    config = config_of(root, **changes)
+    dataset = read_dataset(config.dataset)
+    return all_problems(dataset, list(look_at_videos(dataset, config.dataset)), config)
+
+
+def config_of(root: Path, corrupt: CorruptConfig | None = None, **changes: object) -> RunConfig:
+    dataset = DatasetConfig(path=str(root), **changes)  # type: ignore[arg-type]
+    return RunConfig(root=str(root / "run"), dataset=dataset, corrupt=corrupt or CorruptConfig())
+
+
+def test_good_folder_has_no_problem_and_a_summary(tmp_path: Path) -> None:
+    arrays = write_folder(tmp_path)
+    np.save(tmp_path / "v03.npy", arrays["v03"].T)
+    config = config_of(tmp_path)
+    dataset = read_dataset(config.dataset)
+    facts = list(look_at_videos(dataset, config.dataset))
+    assert all_problems(dataset, facts, config) == []
+    train, audit = summaries(dataset, facts)
+    assert (train.num_videos, train.num_frames, train.class_frames_C) == (9, 180, (90, 90))
+    assert audit.hours == pytest.approx(3 * 2 / 3600)
+    assert orientation(facts) == (
+        "features: 11 files are (frames, width), 1 are (width, frames), told apart by the number "
+        "of labels"
+    )
+
+
+def test_twelve_problems_are_all_named_in_one_run(tmp_path: Path) -> None:
+    arrays = write_folder(tmp_path)
+    manifest = tmp_path / "manifest.csv"
+    text = manifest.read_text()
+    # 1 a class name that does not exist, 2 too few labels, 3 a label file that is not there
+    (tmp_path / "v00.txt").write_text("a\n" * 12 + "typo\n" + "b\n" * 7)
+    (tmp_path / "v01.txt").write_text("a\n" * 17)
+    (tmp_path / "v02.txt").unlink()
+    # 4 NaN, 5 constant, 6 narrower than the others, 7 an array that fits neither way round
+    arrays["v03"][5, 2] = np.nan
+    np.save(tmp_path / "v03.npy", arrays["v03"])
+    np.save(tmp_path / "v04.npy", np.ones((NUM_FRAMES, 6), dtype=np.float32))
+    np.save(tmp_path / "v05.npy", arrays["v05"][:, :4])
+    np.save(tmp_path / "v06.npy", np.zeros((7, 9), dtype=np.float32))
+    # 8 an empty video, 9 a video that can't be decoded
+    (tmp_path / "empty.mp4").write_bytes(b"")
+    (tmp_path / "noise.mp4").write_bytes(np.random.default_rng(1).bytes(5000))
+    text = text.replace("v07,v07.npy", "v07,empty.mp4").replace("v08,v08.npy", "v08,noise.mp4")
+    # 10 the same id in two splits, 11 a split that does not exist, 12 a class never trained on
+    text += "v09,v09.npy,v09.txt,train,10\nv20,v09.npy,v09.txt,test,10\n"
+    (tmp_path / "classes.txt").write_text("a\nb\nunseen\n")
+    manifest.write_text(text)
+    problems = found_problems(tmp_path)
+    expected = [
+        "v00.txt:13: unknown class 'typo'; the classes are a, b, unseen",
+        "v01.npy: features are 20 x 6, but the labels have 17 frames",
+        "v02.txt: No such file",
+        "v03.npy: features of 1 frames, the first 5, are NaN or infinite",
+        "v04.npy: features are the same in every frame",
+        "v05.npy: features are 4 wide, but 6 in most other videos",
+        "v06.npy: features are 7 x 9",
+        "can't open the video",
+        "noise.mp4",
+        "video 'v09' is listed in the splits audit and train; keep one",
+        "manifest.csv:15: split is 'test', expected train, val, audit",
+        "class 'unseen' never occurs in training",
+        # What follows from the two videos among features is said as well.
+        "some videos have ready features and others do not",
+    ]
+    for words in expected:
+        assert any(words in problem for problem in problems), words
+    assert len(problems) == len(expected)
+
+
+def test_everything_but_check_refuses_a_list_with_problems(tmp_path: Path) -> None:
+    write_folder(tmp_path)
+    manifest = tmp_path / "manifest.csv"
+    manifest.write_text(manifest.read_text() + "x,x.npy,x.txt,test,10\ny,y.npy,y.txt,train,no\n")
+    with pytest.raises(DataError, match="split is 'test'.*1 more problems; `csl check` lists"):
+        open_dataset(DatasetConfig(path=str(tmp_path)))
+
+
+def test_trimming_makes_small_differences_of_length_acceptable(tmp_path: Path) -> None:
+    write_folder(tmp_path)
+    (tmp_path / "v01.txt").write_text("a\n" * 10 + "b\n" * 9)
+    assert len(found_problems(tmp_path)) == 1
+    assert found_problems(tmp_path, length_mismatch="trim") == []
+
+
+def test_dataset_without_training_or_audit_videos_is_a_problem(tmp_path: Path) -> None:
+    write_folder(tmp_path)
+    manifest = tmp_path / "manifest.csv"
+    text = manifest.read_text()
+    manifest.write_text(text.replace(",train,", ",audit,"))
+    assert any("no training videos" in p for p in found_problems(tmp_path))
+    manifest.write_text(text.replace(",audit,", ",train,"))
+    assert any("no videos to audit" in p for p in found_problems(tmp_path))
+
+
+def test_class_that_one_fold_never_trains_on_is_a_problem(tmp_path: Path) -> None:
+    write_folder(tmp_path)
+    (tmp_path / "classes.txt").write_text("a\nb\nrare\n")
+    (tmp_path / "v00.txt").write_text("a\n" * 10 + "rare\n" * 10)
+    [problem] = found_problems(tmp_path, folds=3)
+    assert problem.startswith("class 'rare' never occurs in training of fold")
+
+
+def test_errors_that_can_not_be_planted_or_read_are_problems(tmp_path: Path) -> None:
+    write_folder(tmp_path)
+    for name in ("v09", "v10", "v11"):
+        (tmp_path / f"{name}.txt").write_text("a\n" * NUM_FRAMES)
+    problems = found_problems(tmp_path, corrupt=CorruptConfig(audit={"disorder": 1}))
+    assert len(problems) == 3
+    assert "no disorder can be planted in video 'v" in problems[0]
+    [problem] = found_problems(tmp_path, truth=str(tmp_path / "no.csv"))
+    assert "can't read the known errors" in problem

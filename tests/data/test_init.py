@@ -1,0 +1,82 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from layout_files import write_activitynet, write_cholec80, write_egoper, write_mstcn
+
+from csl_dist.config import load_config
+from csl_dist.data.init import config_text, draft_config, recognise
+from csl_dist.data.layouts import open_dataset
+from csl_dist.errors import DataError
+
+WRITERS = {
+    "cholec80": lambda root: write_cholec80(root, 3),
+    "egoper": write_egoper,
+    "mstcn": write_mstcn,
+    "activitynet": write_activitynet,
+}
+
+
+@pytest.mark.parametrize("layout", WRITERS)
+def test_config_that_init_writes_opens_the_dataset(tmp_path: Path, layout: str) -> None:
+    data = tmp_path / "my: data #1"
+    WRITERS[layout](data)
+    out = tmp_path / "csl.yaml"
+    for asked in (layout, "auto"):
+        out.write_text(config_text(draft_config(asked, data, out), name="x"))
+        config = load_config(out)
+        assert config.dataset.layout == layout
+        assert len(open_dataset(config.dataset).videos) > 1
+
+
+def test_folder_without_splits_gets_folds(tmp_path: Path) -> None:
+    write_mstcn(tmp_path / "d")
+    for file in (tmp_path / "d/splits").iterdir():
+        file.unlink()
+    (tmp_path / "d/splits").rmdir()
+    draft = draft_config("mstcn", tmp_path / "d", tmp_path / "csl.yaml")
+    assert draft.dataset["folds"] == 3
+
+
+def test_init_makes_a_manifest_of_videos_and_labels_of_the_same_name(
+    small_dataset: Path, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    for kind, suffix in (("videos", ".mp4"), ("labels", ".txt")):
+        (data / kind).mkdir(parents=True)
+        for name in ("train01", "train02", "train03"):
+            target = data / kind / f"{name}{suffix}"
+            target.write_bytes((small_dataset / kind / target.name).read_bytes())
+    out = tmp_path / "csl.yaml"
+    out.write_text(config_text(draft_config("manifest", data, out), name="x"))
+    dataset = open_dataset(load_config(out).dataset)
+    assert [v.id for v in dataset.videos] == ["train01", "train02", "train03"]
+    assert len(dataset.folds) == 3
+    for video in dataset.videos:
+        assert dataset.read_track(video).num_frames(10)[0] > 40
+    assert not (data / "manifest.csv").exists(), "the user's folder is only read"
+
+
+@pytest.mark.parametrize(
+    ("layout", "sentence"),
+    [
+        ("mstcn", "not in the mstcn layout: it lacks mapping.txt, groundTruth"),
+        (
+            "auto",
+            "none of the known layouts: manifest lacks manifest.csv; cholec80 lacks",
+        ),
+        ("manifest", "found 1 media and 0 label files"),
+        ("coco", "'coco' is not one of auto, manifest"),
+    ],
+)
+def test_folder_that_is_something_else_says_what_it_lacks(
+    tmp_path: Path, layout: str, sentence: str
+) -> None:
+    np.save(tmp_path / "lonely.npy", np.zeros(1))
+    with pytest.raises(DataError, match=sentence):
+        draft_config(layout, tmp_path, tmp_path / "csl.yaml")
+
+
+def test_recognise_prefers_the_layout_that_lacks_nothing(tmp_path: Path) -> None:
+    write_cholec80(tmp_path, 1)
+    assert recognise(tmp_path) == "cholec80"

@@ -1,0 +1,142 @@
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+
+from csl_dist.data.media.timeline import sampled
+from csl_dist.data.media.video import VideoFile, file_facts, whole_frames
+from csl_dist.errors import DataError
+
+
+@pytest.fixture
+def clip(tmp_path: Path) -> Path:
+    """Ten seconds at 25 fps whose brightness tells the frame: frame n has value n."""
+    path = tmp_path / "clip.mp4"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=25, options={"crf": "1", "g": "30"})
+        stream.width = stream.height = 32
+        stream.pix_fmt = "yuv420p"
+        for n in range(250):
+            pixels = np.full((32, 32, 3), n, dtype=np.uint8)
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
+        container.mux(stream.encode())
+    return path
+
+
+def shown_frames(path: Path, times: np.ndarray) -> list[int]:
+    return [
+        round(float(frame.mean())) for frame in whole_frames(VideoFile(str(path)).decode(times))
+    ]
+
+
+def test_frame_times_are_those_of_the_frame_rate(clip: Path) -> None:
+    assert np.allclose(VideoFile(str(clip)).times(), np.arange(250) / 25, atol=1e-6)
+
+
+def test_decode_of_all_times_shows_every_frame_once(clip: Path) -> None:
+    shown = shown_frames(clip, VideoFile(str(clip)).times())
+    assert len(shown) == 250
+    assert np.abs(np.array(shown) - np.arange(250)).max() <= 2
+
+
+@pytest.mark.parametrize("start", [0, 29, 30, 31, 200])
+def test_decode_of_a_chunk_starts_at_its_first_frame(clip: Path, start: int) -> None:
+    shown = shown_frames(clip, VideoFile(str(clip)).times()[start : start + 40])
+    assert np.abs(np.array(shown) - np.arange(start, start + 40)).max() <= 2
+
+
+def test_sampled_times_are_the_nearest_frames(clip: Path) -> None:
+    times = VideoFile(str(clip)).times()
+    timeline, index = sampled(times, 5)
+    assert np.allclose(timeline.times_T, np.arange(0, 250, 5) / 25, atol=1e-6)
+    assert index.tolist() == list(range(0, 250, 5))
+    assert timeline.duration == pytest.approx(10)
+    assert timeline.source_fps == pytest.approx(25)
+    assert len(sampled(times, None)[1]) == 250
+    assert len(sampled(times, 100)[1]) == 250, "no frame is taken twice"
+    at_ten = sampled(times, 10)[0].times_T
+    assert np.abs(at_ten - np.arange(len(at_ten)) / 10).max() <= 0.021
+
+
+def test_single_frame_is_a_timeline() -> None:
+    timeline, index = sampled(np.array([0.0]), 5)
+    assert index.tolist() == [0]
+    assert timeline.duration == pytest.approx(0.2)
+
+
+def test_time_without_a_frame_is_an_error_with_the_time(clip: Path) -> None:
+    with pytest.raises(DataError, match=r"clip\.mp4: the frame at 20\.00 s can't be decoded"):
+        list(whole_frames(VideoFile(str(clip)).decode(np.array([9.96, 20.0]))))
+
+
+@pytest.mark.parametrize("content", [b"", b"not a video at all"])
+def test_file_that_is_no_video_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "bad.mp4"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"can't open the video .*bad\.mp4"):
+        VideoFile(str(path)).times()
+
+
+def test_file_facts_tell_a_replaced_file(clip: Path) -> None:
+    before = file_facts(str(clip))
+    assert file_facts(str(clip)) == before
+    clip.write_bytes(clip.read_bytes()[:-1])
+    assert file_facts(str(clip)) != before
+
+
+@pytest.mark.parametrize(
+    ("name", "codec", "options"),
+    [
+        ("clip.avi", "mpeg4", {"bf": "2", "g": "24", "qscale": "2"}),
+        ("clip.ts", "libx264", {"crf": "1", "g": "30", "bf": "2"}),
+        ("clip.mpg", "mpeg2video", {"g": "12", "bf": "2", "qscale": "2"}),
+        ("clip.mkv", "libx264", {"crf": "1", "g": "30", "bf": "3"}),
+    ],
+)
+def test_frames_of_other_containers_come_in_order(
+    tmp_path: Path, name: str, codec: str, options: dict[str, str]
+) -> None:
+    """AVI swaps timestamps of B-frames; the others start late or have no index to seek by."""
+    path = tmp_path / name
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream(codec, rate=25, options=options)
+        stream.width = stream.height = 64
+        stream.pix_fmt = "yuv420p"
+        for n in range(100):
+            pixels = np.full((64, 64, 3), 2 * n, dtype=np.uint8)
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
+        container.mux(stream.encode())
+    times = VideoFile(str(path)).times()
+    assert len(times) == 100
+    for start in (0, 30, 49, 90):
+        shown = shown_frames(path, times[start : start + 10])
+        assert np.abs(np.array(shown) - 2 * np.arange(start, start + 10)).max() <= 4
+
+
+def test_broken_bytes_in_the_middle_are_an_error_with_the_time(clip: Path) -> None:
+    data = bytearray(clip.read_bytes())
+    middle = len(data) // 2
+    data[middle : middle + 400] = bytes(400)
+    clip.write_bytes(bytes(data))
+    video = VideoFile(str(clip))
+    with pytest.raises(DataError, match=r"the frame at \d+\.\d\d s can't be decoded"):
+        list(whole_frames(video.decode(video.times())))
+
+
+def test_frames_after_broken_bytes_are_the_right_ones(clip: Path) -> None:
+    """What can't be decoded comes as an error in its place; what follows is not moved."""
+    intact = list(VideoFile(str(clip)).decode(VideoFile(str(clip)).times()))
+    data = bytearray(clip.read_bytes())
+    middle = len(data) // 2
+    data[middle : middle + 400] = bytes(400)
+    clip.write_bytes(bytes(data))
+    video = VideoFile(str(clip))
+    frames = list(video.decode(video.times()))
+    assert len(frames) == 250
+    bad = [n for n, frame in enumerate(frames) if isinstance(frame, DataError)]
+    assert bad
+    assert len(bad) < 60, "decoding goes on at the next key frame"
+    after = max(bad) // 30 * 30 + 30
+    for n in [*range(min(bad)), *range(after, 250)]:
+        assert np.array_equal(frames[n], intact[n])

@@ -1,0 +1,164 @@
+"""Exports, read back with each format's own reader, or by its documented form."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import h5py
+import made_run
+import numpy as np
+import pandas as pd
+import pytest
+
+import csl_dist
+from csl_dist.audit.reader import Audit
+from csl_dist.config import DatasetConfig
+from csl_dist.data.layouts import read_dataset
+from csl_dist.data.media.video import VideoFile
+from csl_dist.errors import ConfigError
+from csl_dist.export import FORMATS, export
+
+
+@pytest.fixture(scope="module")
+def audit(made_folder: Path) -> Audit:
+    return csl_dist.open_audit(str(made_folder / "run"))
+
+
+@pytest.fixture(scope="module")
+def flag(audit: Audit) -> pd.Series:
+    return audit.flags().iloc[0]
+
+
+def source_frames(flag: pd.Series) -> tuple[int, int]:
+    """First and last frame of the 20 fps source behind a flag in frames at 10 fps, from 0."""
+    return 2 * flag.start, 2 * flag.stop - 1
+
+
+def test_frames_and_seconds_name_the_same_pictures_of_the_source(
+    audit: Audit, flag: pd.Series, tmp_path: Path
+) -> None:
+    """The brightness of a picture tells its place in the video."""
+    export(audit, "csv", tmp_path / "flags.csv")
+    row = pd.read_csv(tmp_path / "flags.csv").iloc[0]
+    times = VideoFile(row.source).times()
+    for frame, seconds in ((row.source_start, row.start_seconds),):
+        assert times[frame] == pytest.approx(seconds)
+        by_frame, by_time = (
+            next(iter(VideoFile(row.source).decode(np.array([time]))))
+            for time in (times[frame], seconds)
+        )
+        assert (by_frame == by_time).all()
+    assert times[row.source_stop - 1] + 1 / 20 == pytest.approx(row.stop_seconds)
+    assert (row.source_start, row.source_stop - 1) == source_frames(flag)
+
+
+@pytest.mark.parametrize(("name", "read"), [("csv", pd.read_csv), ("parquet", pd.read_parquet)])
+def test_tables_hold_every_column_of_the_flags(
+    audit: Audit, tmp_path: Path, name: str, read: object
+) -> None:
+    words = export(audit, name, tmp_path / "flags")
+    assert words.startswith("1 spans of 1 videos")
+    table = read(tmp_path / "flags")  # type: ignore[operator]
+    assert set(audit.flags().columns) <= set(table.columns)
+    assert table.score[0] == pytest.approx(audit.flags().score[0])
+
+
+def test_label_studio_counts_from_one_to_the_last_frame(
+    audit: Audit, flag: pd.Series, tmp_path: Path
+) -> None:
+    export(audit, "label-studio", tmp_path / "tasks.json")
+    [task] = json.loads((tmp_path / "tasks.json").read_text())
+    assert Path(task["data"]["video"]).exists()
+    [region] = task["predictions"][0]["result"]
+    first, last = source_frames(flag)
+    assert region["value"]["ranges"] == [{"start": first + 1, "end": last + 1}]
+    assert region["value"]["timelinelabels"] == ["b"]
+
+
+def test_label_studio_accepts_the_tasks(audit: Audit, tmp_path: Path) -> None:
+    reason = "label-studio-sdk is not installed; it needs an older numpy"
+    sdk = pytest.importorskip("label_studio_sdk.label_interface", reason=reason)
+    export(audit, "label-studio", tmp_path / "tasks.json")
+    interface = sdk.LabelInterface((tmp_path / "tasks.xml").read_text())
+    interface.validate()
+    [task] = json.loads((tmp_path / "tasks.json").read_text())
+    assert interface.validate_task({"data": task["data"]})
+    assert interface.validate_prediction(task["predictions"][0])
+    region = task["predictions"][0]["result"][0]
+    assert interface.validate_region(region)
+
+
+def test_fiftyone_labels_have_supports_within_the_video(
+    audit: Audit, flag: pd.Series, tmp_path: Path
+) -> None:
+    export(audit, "fiftyone", tmp_path / "out")
+    content = json.loads((tmp_path / "out/labels.json").read_text())
+    [detection] = content["labels"]["v2"]
+    first, last = source_frames(flag)
+    assert detection["support"] == [first + 1, last + 1]
+    assert content["classes"][detection["label"]] == "b"
+    assert 0 <= detection["confidence"] <= 1
+    assert (tmp_path / "out/data/v2.mp4").resolve().exists()
+    export(audit, "fiftyone", tmp_path / "out")
+
+
+def test_fiftyone_reads_the_dataset(audit: Audit, flag: pd.Series, tmp_path: Path) -> None:
+    """With FiftyOne's own importer, which needs no database."""
+    data = pytest.importorskip("fiftyone.utils.data", reason="fiftyone is not installed: 1 GB")
+    export(audit, "fiftyone", tmp_path / "out")
+    importer = data.FiftyOneTemporalDetectionDatasetImporter(
+        str(tmp_path / "out"), compute_metadata=False
+    )
+    with importer:
+        [(path, _, labels, _)] = list(importer)
+    [detection] = labels.detections
+    first, last = source_frames(flag)
+    assert Path(path).resolve() == Path(audit.videos_by_id["v2"].source).resolve()
+    assert detection.label == "b"
+    assert list(detection.support) == [first + 1, last + 1]
+
+
+def test_cvat_tags_the_flagged_frames_alone(audit: Audit, flag: pd.Series, tmp_path: Path) -> None:
+    export(audit, "cvat", tmp_path / "out")
+    root = ET.parse(tmp_path / "out/v2.xml").getroot()
+    assert root.findtext("version") == "1.1"
+    assert root.findtext("meta/task/size") == "600"
+    frames = [int(image.attrib["id"]) for image in root.iter("image")]
+    first, last = source_frames(flag)
+    assert frames == list(range(first, last + 1))
+    assert {tag.attrib["label"] for tag in root.iter("tag")} == {"b"}
+    assert len(list(root.iter("tag"))) == len(frames)
+
+
+def test_activitynet_is_read_by_our_own_reader_of_the_layout(
+    audit: Audit, flag: pd.Series, tmp_path: Path, made_folder: Path
+) -> None:
+    export(audit, "activitynet", tmp_path / "flags.json")
+    config = DatasetConfig(
+        layout="activitynet", path=str(tmp_path / "flags.json"), media=str(made_folder)
+    )
+    dataset = read_dataset(config)
+    [video] = dataset.videos
+    assert (video.id, dataset.problems) == ("v2", ())
+    track = dataset.track(video)
+    labels = track.at(np.arange(made_run.NUM_FRAMES) / made_run.FPS)
+    assert np.flatnonzero(labels >= 0).tolist() == list(range(flag.start, flag.stop))
+
+
+def test_hdf5_holds_whole_trajectories(audit: Audit, tmp_path: Path) -> None:
+    export(audit, "hdf5", tmp_path / "run.h5")
+    with h5py.File(tmp_path / "run.h5") as file:
+        assert list(file) == ["v2", "v3"]
+        stored = file["v3/framewise/log_probability"][:]
+        assert (stored == made_run.log_probabilities("v3", "framewise")).all()
+        assert file["v2/transformer/csl"][:] == pytest.approx(audit.csl("v2"))
+        assert file["v2/label"][130] == 2
+        assert list(file.attrs["classes"]) == ["a", "b", "c"]
+
+
+def test_unknown_format_is_told_with_those_there_are(audit: Audit, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="expected one of label-studio, fiftyone"):
+        export(audit, "coco", tmp_path / "out")
+    assert set(FORMATS) == {
+        *("label-studio", "fiftyone", "cvat", "activitynet", "csv", "parquet", "hdf5")
+    }

@@ -1,0 +1,242 @@
+"""Flags and metrics from scores in storage, without Ray or a model."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from csl_dist.config import (
+    AuditConfig,
+    CorruptConfig,
+    DatasetConfig,
+    FlagConfig,
+    RunConfig,
+    ScorerConfig,
+)
+from csl_dist.evaluate.baselines import BASELINES
+from csl_dist.evaluate.stage import write_metrics
+from csl_dist.flag.rehearse import write_calibration
+from csl_dist.flag.stage import (
+    read_flags,
+    write_flags,
+    write_video_outliers,
+)
+from csl_dist.measures import BASES, SCORE_NAMES
+from csl_dist.predict.trajectories import Group
+from csl_dist.run import Run, open_run, seen_features
+from csl_dist.score.table import read_all_scored
+from csl_dist.storage.ledger import Unit
+from csl_dist.training.checkpoints import CheckpointInfo, CheckpointStore
+from csl_dist.types import Split
+
+NUM_FRAMES = 40
+SUSPICIOUS = slice(10, 20)
+
+
+def write_dataset(root: Path) -> RunConfig:
+    rng = np.random.default_rng(0)
+    rows = []
+    for i, split in enumerate(["train", "val", "audit", "audit"]):
+        np.save(root / f"v{i}.npy", rng.normal(size=(NUM_FRAMES, 4)).astype(np.float32))
+        (root / f"v{i}.txt").write_text("a\n" * 25 + "b\n" * 15)
+        rows.append(f"v{i},v{i}.npy,v{i}.txt,{split},10")
+    (root / "manifest.csv").write_text("\n".join(["id,source,labels,split,fps", *rows, ""]))
+    return RunConfig(
+        root=str(root / "run"),
+        dataset=DatasetConfig(path=str(root)),
+        scorers={
+            "transformer": ScorerConfig(arguments={"preset": "tiny"}),
+            "framewise": ScorerConfig(),
+        },
+        corrupt=CorruptConfig(lengths=(5, 9)),
+        flag=FlagConfig(score="csl", quantile=0.99, min_frames=2, close_gap=0),
+        audit=AuditConfig(swapped_copies=0),
+    )
+
+
+def write_scores(run: Run) -> None:
+    """Low everywhere, but high in one span of every audit video."""
+    for scorer in run.config.scorers:
+        write_checkpoint(run, scorer)
+        store = run.trajectories(scorer)
+        for video in run.dataset.in_split(Split.VAL, Split.AUDIT):
+            score = np.linspace(0, 1, NUM_FRAMES)
+            if video.split is Split.AUDIT and scorer == "transformer":
+                score[SUSPICIOUS] = 5.0
+            unit = run.scores.unit(video.id, scorer, "made")
+            run.scores.write(video.id, scorer, unit, {"csl": score, "margin": -0.6 + 0 * score})
+            group = Group(fold=0, videos=(video.id,), lengths=(NUM_FRAMES,), fingerprint=video.id)
+            units = {1: Unit(f"{group.key}/epoch-0001", "made")}
+            store.create_rows(group, units, num_classes=2, dtype="float32")
+            [annotation] = run.annotations([video.id], video.split)
+            probability = np.where(np.eye(2)[annotation.labels_T] == 1, 0.8, 0.2)
+            if video.split is Split.AUDIT:
+                probability[:] = 0.2, 0.8
+            store.write_row(group, 1, units[1], np.log(probability))
+            store.compact(group, units)
+
+
+def write_checkpoint(run: Run, scorer: str) -> None:
+    run.layout.fold(scorer, 0).put_json("training.json", {"training": "made"})
+    info = CheckpointInfo(
+        scorer=scorer,
+        fold=0,
+        epoch=1,
+        model=run.model_spec(scorer),
+        classes=run.dataset.classes,
+        class_weights=(1.0, 1.0),
+        train_ids=("v0",),
+        encoder=run.features.encoder,
+        training="made",
+        metrics={},
+    )
+    weights = {"weight": torch.zeros(1)}
+    CheckpointStore(run.layout.checkpoints(scorer, 0, "made")).save(info, weights, weights)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> RunConfig:
+    config = write_dataset(tmp_path)
+    write_scores(open_run(config))
+    return config
+
+
+def test_suspicious_span_becomes_a_flag_with_kind_and_suggestion(config: RunConfig) -> None:
+    run = open_run(config)
+    assert write_flags(run) == 2
+    flags = read_flags(run.layout)
+    assert flags.video.tolist() == ["v2", "v3"]
+    first = flags.iloc[0]
+    assert (first.start, first.stop, first.start_seconds) == (10, 20, 1.0)
+    assert (first.label, first.suggested) == ("a", "b")
+    assert first.suggested_probability == pytest.approx(0.8)
+    assert first.kind == "disorder", "single frames look right"
+    assert first.kind_confidence > 0.5
+    assert first.why.startswith("The frames look like a, as labelled, but at this point")
+    written = pd.read_csv(Path(config.root) / "flags.csv")
+    assert written.video.tolist() == flags.video.tolist()
+    assert list(written.columns) == list(flags.columns)
+
+
+def test_flags_are_not_made_again_without_need(config: RunConfig) -> None:
+    run = open_run(config)
+    write_flags(run)
+    path = Path(config.root) / "flags.parquet"
+    before = path.stat().st_mtime_ns
+    write_flags(open_run(config))
+    assert path.stat().st_mtime_ns == before
+    path.unlink()
+    assert write_flags(open_run(config)) == 2, "a lost file is made again"
+
+
+def test_flags_follow_a_video_that_changes_its_split(config: RunConfig) -> None:
+    write_flags(open_run(config))
+    manifest = Path(config.dataset.path) / "manifest.csv"
+    manifest.write_text(manifest.read_text().replace("v3.txt,audit", "v3.txt,val"))
+    run = open_run(config)
+    write_flags(run)
+    assert set(read_flags(run.layout).video) <= {"v2"}
+
+
+def test_flags_follow_a_scorer_that_is_taken_out(config: RunConfig) -> None:
+    write_flags(open_run(config))
+    scorers = {"transformer": config.scorers["transformer"]}
+    run = open_run(replace(config, scorers=scorers))
+    write_flags(run)
+    flags = read_flags(run.layout)
+    assert set(flags.kind) == {"mislabel"}, "nobody tells what frames look like"
+    assert flags.kind_confidence.isna().all()
+
+
+def test_calibration_plants_errors_in_validation_videos_and_is_kept(config: RunConfig) -> None:
+    run = open_run(config)
+    found = write_calibration(run)
+    assert (found.planted_in, found.videos) == (Split.VAL, 1)
+    assert found.planted_spans >= 1
+    assert found.recall == 1.0, "a label of 20 % stands out among labels of 80 %"
+    path = Path(config.root) / "calibration.json"
+    before = path.stat().st_mtime_ns
+    assert write_calibration(open_run(config)) == found
+    assert path.stat().st_mtime_ns == before
+
+
+def test_calibration_without_validation_videos_plants_in_those_to_audit(config: RunConfig) -> None:
+    manifest = Path(config.dataset.path) / "manifest.csv"
+    manifest.write_text(manifest.read_text().replace("v1.txt,val", "v1.txt,train"))
+    found = write_calibration(open_run(config))
+    assert (found.planted_in, found.videos) == (Split.AUDIT, 2)
+    assert "2 audited videos" in found.sentence()
+
+
+def test_ensemble_decides_where_it_is_asked_to(config: RunConfig) -> None:
+    run = open_run(replace(config, flag=replace(config.flag, scorer="ensemble")))
+    assert write_flags(run) == 2
+    scored = read_all_scored(run)[Split.AUDIT]
+    assert set(scored.scores) == {"transformer", "framewise", "ensemble"}
+
+
+def test_metrics_tell_scores_baselines_and_flags(config: RunConfig) -> None:
+    truth = Path(config.dataset.path) / "truth.csv"
+    truth.write_text(
+        f"video,kind,start,stop,true_label\nv2,mislabel,{SUSPICIOUS.start},{SUSPICIOUS.stop},b\n"
+    )
+    dataset = replace(config.dataset, truth=str(truth))
+    run = open_run(replace(config, dataset=dataset))
+    for scorer in config.scorers:
+        for video in ("v1", "v2", "v3"):
+            score = run.scores.read(video, scorer, "csl")
+            unit = run.scores.unit(video, scorer, "made")
+            run.scores.write(video, scorer, unit, dict.fromkeys(BASES, score))
+    write_flags(run)
+    metrics = write_metrics(run)
+    by_name = metrics["scorers"]["transformer"]["mislabel"]
+    assert {*SCORE_NAMES, *BASELINES} == set(by_name)
+    value, low, high = by_name["csl"]["auc_micro"]
+    assert low <= value <= high
+    assert value > 0.8
+    assert metrics["flags"] == {
+        "precision": 0.5,
+        "recall": 1.0,
+        "kind_accuracy": 0.0,
+        "suggestion_accuracy": 1.0,
+    }
+    assert metrics["top_percent_minutes"]["mislabel"]["10"] == pytest.approx(0.01, abs=0.005)
+
+
+def test_videos_are_listed_by_how_far_they_lie_off(config: RunConfig) -> None:
+    assert write_video_outliers(open_run(config)) == []
+    table = pd.read_csv(Path(config.root) / "videos.csv")
+    assert set(table.video) == {"v2", "v3"}
+
+
+def test_errors_for_training_are_planted_in_training_alone(config: RunConfig) -> None:
+    planted = CorruptConfig(train={"mislabel": 1}, lengths=(5, 9))
+    plain, noisy = open_run(config), open_run(replace(config, corrupt=planted))
+    [before], [after] = (run.annotations(["v0"], Split.TRAIN) for run in (plain, noisy))
+    assert (before.labels_T != after.labels_T).any()
+    for split in (Split.VAL, Split.AUDIT):
+        for one, two in zip(
+            plain.split_annotations(split), noisy.split_annotations(split), strict=True
+        ):
+            assert np.array_equal(one.labels_T, two.labels_T)
+    assert not noisy.known_errors()
+
+
+def test_planted_disorder_changes_what_models_see_and_mislabel_does_not(
+    config: RunConfig,
+) -> None:
+    plain = open_run(config)
+    for kind, moves in (("mislabel", False), ("disorder", True)):
+        planted = CorruptConfig(audit={kind: 1}, lengths=(5, 9))
+        run = open_run(replace(config, corrupt=planted))
+        for before, after in zip(
+            plain.split_annotations(Split.AUDIT), run.split_annotations(Split.AUDIT), strict=True
+        ):
+            seen = [seen_features(r.features, a) for r, a in ((plain, before), (run, after))]
+            assert (seen[0] != seen[1]) is moves
+        errors = run.known_errors()
+        assert {error.video for error in errors} == {"v2", "v3"}
+        assert {error.kind for error in errors} == {kind}

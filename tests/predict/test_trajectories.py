@@ -1,0 +1,199 @@
+import numpy as np
+import pytest
+
+from csl_dist.errors import NotReadyError, StorageError
+from csl_dist.predict.trajectories import Group, TrajectoryStore
+from csl_dist.storage.ledger import Unit
+from csl_dist.storage.url import Storage
+
+NUM_CLASSES = 3
+GROUP = Group(fold=0, videos=("v 1", "v2"), lengths=(5, 300), fingerprint="g1")
+
+
+def row(epoch: int, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng([epoch, seed])
+    return rng.normal(size=(GROUP.num_frames, NUM_CLASSES)).astype(np.float32)
+
+
+def units(epochs: range, version: str = "x") -> dict[int, Unit]:
+    return {e: Unit(f"{GROUP.key}/epoch-{e:04d}", f"{version}{e}") for e in epochs}
+
+
+def score(store: TrajectoryStore, wanted: dict[int, Unit], seed: int = 0) -> list[int]:
+    """Does what the audit does: writes the rows that are missing; returns their epochs."""
+    scored = store.scored([GROUP], store.published_fingerprints())[GROUP]
+    missing = [epoch for epoch, unit in wanted.items() if unit.fingerprint not in scored]
+    store.create_rows(GROUP, wanted, num_classes=NUM_CLASSES, dtype="float32")
+    for epoch in missing:
+        store.write_row(GROUP, epoch, wanted[epoch], row(epoch, seed))
+    return missing
+
+
+@pytest.fixture
+def store(storage: Storage) -> TrajectoryStore:
+    return TrajectoryStore(storage)
+
+
+def is_published(store: TrajectoryStore, wanted: dict[int, Unit]) -> bool:
+    return store.is_published(GROUP, wanted, store.published_fingerprints())
+
+
+def test_published_trajectory_holds_the_rows_of_its_video(store: TrajectoryStore) -> None:
+    wanted = units(range(1, 5))
+    assert score(store, wanted) == [1, 2, 3, 4]
+    assert not is_published(store, wanted)
+    store.compact(GROUP, wanted)
+    assert is_published(store, wanted)
+    expected = np.stack([row(e) for e in range(1, 5)])
+    assert np.array_equal(store.trajectory("v 1").read(), expected[:, :5])
+    assert np.array_equal(store.trajectory("v2").read(130, 140), expected[:, 135:145])
+    assert store.trajectory("v2").shape == (4, 300, NUM_CLASSES)
+    assert store.trajectory("v2").epochs == [1, 2, 3, 4]
+
+
+def test_one_class_a_frame_is_read_without_the_others(store: TrajectoryStore) -> None:
+    wanted = units(range(1, 5))
+    score(store, wanted)
+    store.compact(GROUP, wanted)
+    trajectory = store.trajectory("v2")
+    classes = np.random.default_rng(0).integers(NUM_CLASSES, size=300)
+    expected = np.stack([row(e) for e in range(1, 5)])[:, 5:]
+    chosen = np.take_along_axis(expected, classes[None, :, None], axis=2)[..., 0]
+    assert np.array_equal(trajectory.of_classes(classes), chosen)
+    assert np.array_equal(trajectory.of_classes(classes[120:260], 120), chosen[:, 120:260])
+    assert trajectory.read(7, 7).shape == (4, 0, NUM_CLASSES)
+
+
+def test_rows_go_when_they_are_published(store: TrajectoryStore, storage: Storage) -> None:
+    wanted = units(range(1, 3))
+    score(store, wanted)
+    store.compact(GROUP, wanted)
+    keys = list(storage.list_keys())
+    assert not any(key.startswith((f"rows.zarr/{GROUP.key}", "records/rows")) for key in keys)
+    assert score(store, wanted) == [], "published rows count as scored"
+
+
+def test_rows_without_a_record_are_written_again(store: TrajectoryStore) -> None:
+    wanted = units(range(1, 4))
+    store.create_rows(GROUP, wanted, num_classes=NUM_CLASSES, dtype="float32")
+    store.write_row(GROUP, 2, wanted[2], row(2))
+    assert score(store, wanted) == [1, 3]
+
+
+def test_more_checkpoints_extend_a_trajectory(store: TrajectoryStore) -> None:
+    first = units(range(1, 3))
+    score(store, first)
+    store.compact(GROUP, first)
+    more = units(range(1, 6))
+    assert not is_published(store, more)
+    assert score(store, more) == [3, 4, 5]
+    store.compact(GROUP, more)
+    expected = np.stack([row(e) for e in range(1, 6)])[:, 5:]
+    assert np.array_equal(store.trajectory("v2").read(), expected)
+
+
+def test_going_back_to_earlier_checkpoints_never_shows_the_later_ones(
+    store: TrajectoryStore,
+) -> None:
+    one, two = units(range(1, 3), "one"), units(range(1, 3), "two")
+    for wanted, seed in ((one, 1), (two, 2), (one, 1)):
+        assert not is_published(store, wanted)
+        score(store, wanted, seed)
+        store.compact(GROUP, wanted)
+        expected = np.stack([row(e, seed) for e in (1, 2)])[:, :5]
+        assert np.array_equal(store.trajectory("v 1").read(), expected)
+
+
+def test_rows_of_another_version_are_not_taken_for_this_one(store: TrajectoryStore) -> None:
+    one, two = units(range(1, 3), "one"), units(range(1, 3), "two")
+    score(store, one, 1)
+    score(store, two, 2)
+    assert score(store, one, 1) == [1, 2], "the rows of `one` were overwritten"
+    store.compact(GROUP, one)
+    assert np.array_equal(store.trajectory("v 1").read()[0], row(1, 1)[:5])
+
+
+def test_earlier_trajectory_can_be_read_until_the_next_is_published(
+    store: TrajectoryStore,
+) -> None:
+    one, two = units(range(1, 2), "one"), units(range(1, 2), "two")
+    score(store, one, 1)
+    store.compact(GROUP, one)
+    score(store, two, 2)
+    assert np.array_equal(store.trajectory("v 1").read()[0], row(1, 1)[:5])
+
+
+def test_video_without_trajectory_says_what_to_run(store: TrajectoryStore) -> None:
+    with pytest.raises(NotReadyError, match="video 'v9' has no trajectory in .*; run `csl audit`"):
+        store.trajectory("v9")
+
+
+def test_rows_of_another_type_or_class_count_are_laid_out_anew(store: TrajectoryStore) -> None:
+    old = units(range(1, 3), "old")
+    store.create_rows(GROUP, old, num_classes=2, dtype="float16")
+    store.write_row(GROUP, 1, old[1], row(1)[:, :2])
+    wanted = units(range(1, 3))
+    assert score(store, wanted) == [1, 2]
+    store.compact(GROUP, wanted)
+    assert np.array_equal(store.trajectory("v 1").read(), np.stack([row(1), row(2)])[:, :5])
+
+
+def test_lost_chunk_is_an_error_and_not_a_number(store: TrajectoryStore, storage: Storage) -> None:
+    wanted = units(range(1, 3))
+    score(store, wanted)
+    store.compact(GROUP, wanted)
+    chunk = next(k for k in storage.list_keys("trajectories.zarr/v2") if "/c/" in k)
+    storage.delete(chunk)
+    with pytest.raises(StorageError, match="has lost data"):
+        store.trajectory("v2").read()
+
+
+def test_videos_published_apart_are_those_published_together(
+    store: TrajectoryStore, storage: Storage
+) -> None:
+    wanted = units(range(1, 4))
+    apart = TrajectoryStore(storage.child("apart"))
+    for own in (store, apart):
+        score(own, wanted)
+    store.compact(GROUP, wanted)
+    apart.publish(GROUP, wanted, slice(1, 2))
+    apart.publish(GROUP, wanted, slice(0, 1))
+    apart.drop_rows(GROUP)
+    assert is_published(apart, wanted)
+    for video in GROUP.videos:
+        assert np.array_equal(apart.trajectory(video).read(), store.trajectory(video).read())
+
+
+def test_video_longer_than_a_block_is_published_whole(storage: Storage) -> None:
+    group = Group(fold=0, videos=("a", "b", "c"), lengths=(3000, 9000, 50), fingerprint="long")
+    wanted = {e: Unit(f"{group.key}/epoch-{e:04d}", f"x{e}") for e in (1, 2)}
+    rng = np.random.default_rng(0)
+    rows = {e: rng.normal(size=(group.num_frames, 2)).astype(np.float16) for e in wanted}
+    store = TrajectoryStore(storage)
+    store.create_rows(group, wanted, num_classes=2, dtype="float16")
+    for epoch, unit in wanted.items():
+        store.write_row(group, epoch, unit, rows[epoch])
+    store.compact(group, wanted)
+    expected = np.stack([rows[1], rows[2]])
+    for video, start, stop in (("a", 0, 3000), ("b", 3000, 12000), ("c", 12000, 12050)):
+        assert np.array_equal(store.trajectory(video).read(), expected[:, start:stop])
+        assert store.damage(video) is None
+
+
+def test_damage_is_found_and_removal_has_it_scored_again(
+    store: TrajectoryStore, storage: Storage
+) -> None:
+    wanted = units(range(1, 3))
+    score(store, wanted)
+    store.compact(GROUP, wanted)
+    chunk = next(k for k in storage.list_keys("trajectories.zarr/v2") if "/c/0/1/" in k)
+    data = bytearray(storage.read(chunk))
+    data[7] ^= 1
+    storage.put(chunk, bytes(data))
+    assert store.damage("v 1") is None
+    assert store.damage("v2") == "frames 0 to 300 are not as they were written"
+    store.remove("v2")
+    assert store.damage("v2") == "it is not published"
+    assert score(store, wanted) == [1, 2]
+    store.compact(GROUP, wanted)
+    assert store.damage("v2") is None
