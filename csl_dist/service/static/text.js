@@ -1,4 +1,4 @@
-// Words and numbers as the page shows them.
+// Text and numbers as the page shows them.
 
 export const clock = (seconds) => {
   const tenths = Math.round(seconds * 10);
@@ -12,7 +12,7 @@ export const score = (value) => (value == null ? "–" : value.toFixed(2).replac
 
 export const percent = (share) => `${Math.round(100 * share)} %`;
 
-/** An element with attributes and children; text is text, never markup. */
+/** An element with attributes and children; strings become text, never markup. */
 export const element = (tag, attributes = {}, ...children) => {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
