@@ -1,4 +1,4 @@
-"""Stage: what a stage on Ray needs beside its inputs."""
+"""Stage: what every stage on Ray needs."""
 
 from dataclasses import dataclass, field
 
@@ -9,7 +9,7 @@ from csl_dist.run import Run
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """A run, and where the stage tells what it does."""
+    """A run, and the console for the stage's messages."""
 
     run: Run
     console: Console = field(default_factory=Console)

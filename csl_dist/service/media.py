@@ -20,25 +20,29 @@ CACHED_FOLDERS = 16
 
 
 def shown_as(video: Video, annotation: Annotation) -> tuple[str, str | None]:
-    """How the page shows a video, and what it says about that."""
+    """How the page shows a video, and a note about it."""
     if video.media is Media.FEATURES:
-        return "features", "This run reads ready-made features, so that there is no picture."
+        return "features", "This run reads ready-made features, so there is no picture."
     if not Path(video.source).exists():
-        return "missing", f"{video.source} is not on the machine of this service: no picture."
+        return (
+            "missing",
+            f"{video.source} is not on the machine of this service, so there is no picture.",
+        )
     if video.media is Media.FRAMES:
         return "frames", None
     if annotation.order_T is not None:
-        return "frames", "Frames of this video were moved on purpose, so it is shown by frames."
+        return "frames", "Steps of this video were swapped on purpose, so single frames are shown."
     if Path(video.source).suffix.lower() not in PLAYABLE:
-        return "frames", "Browsers do not play this kind of file, so it is shown by frames."
+        return "frames", "Browsers can't play this kind of file, so single frames are shown."
     return "video", None
 
 
 def frame_picture(video: Video, annotation: Annotation, frame: int, width: int) -> bytes:
+    """One frame as JPEG, at most `width` pixels wide."""
     if frame >= annotation.num_frames:
         raise DataError(
-            f"video {video.id!r} has {annotation.num_frames:,} frames, but frame {frame} is asked "
-            "for"
+            f"video {video.id!r} has {annotation.num_frames:,} frames, so that there is no frame "
+            f"{frame}"
         )
     if video.media is Media.FEATURES or not Path(video.source).exists():
         raise NotFoundError(f"video {video.id!r} has no pictures on this machine")
@@ -50,7 +54,7 @@ def frame_picture(video: Video, annotation: Annotation, frame: int, width: int) 
 
 @lru_cache(CACHED_PICTURES)
 def _jpeg(source: str, media: Media, fps: float, changed: int, seconds: float, width: int) -> bytes:
-    """A frame that was shown lately is likely to be asked for again."""
+    """Cached, as a frame is often shown again soon."""
     if media is Media.FRAMES:
         pictures = _pictures(source, fps, changed)
         path = pictures[min(pictures, key=lambda at: abs(at - seconds))]
@@ -65,7 +69,7 @@ def _jpeg(source: str, media: Media, fps: float, changed: int, seconds: float, w
 
 @lru_cache(CACHED_FOLDERS)
 def _pictures(source: str, fps: float, changed: int) -> dict[float, str]:
-    """A folder's list; folders of 100,000 pictures take a while."""
+    """Cached, as listing a folder of 100,000 pictures takes a while."""
     return FrameFolder(source, fps).pictures()
 
 

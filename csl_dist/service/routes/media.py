@@ -23,7 +23,7 @@ def media_routes(context: ServiceContext) -> APIRouter:
 
     @routes.get("/{audit}/media", response_class=FileResponse)
     def play(audit: str, video: VideoId) -> Response:
-        """A video's file, in byte ranges where asked for."""
+        """A video's file, or byte ranges of it."""
         found = pool.read(audit, None, lambda opened: opened.video(video))
         path = Path(found.source)
         if found.media is not Media.VIDEO or not path.is_file():

@@ -14,16 +14,16 @@ export const percent = (share) => `${Math.round(100 * share)} %`;
 
 /** An element with attributes and children; strings become text, never markup. */
 export const element = (tag, attributes = {}, ...children) => {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  node.append(...children);
+  return node;
 };
 
 export const swatch = (colour) => {
-  const made = element("i", { class: "swatch" });
-  made.style.background = colour;
-  return made;
+  const node = element("i", { class: "swatch" });
+  node.style.background = colour;
+  return node;
 };
 
 export const ago = (when) => {
