@@ -3,6 +3,7 @@
 import io
 import json
 import pickle
+import pkgutil
 import shutil
 import tempfile
 import time
@@ -35,7 +36,7 @@ from csl_dist.errors import ConfigError, NotReadyError
 from csl_dist.flag.publish import publish_verdict
 from csl_dist.flag.stage import write_flags
 from csl_dist.run import write_run_file
-from csl_dist.service import audits, encoding, settings
+from csl_dist.service import audits, encoding, routes, settings
 from csl_dist.service.deployment import listening_socket, running_service
 from csl_dist.service.guard import HEADERS
 from csl_dist.service.routes import exports
@@ -61,6 +62,11 @@ def client(root: str) -> TestClient:
 @pytest.fixture(scope="module")
 def audit(root: str) -> Audit:
     return csl_dist.open_audit(root)
+
+
+def test_every_module_of_routes_is_in_the_list() -> None:
+    modules = {name for _, name, _ in pkgutil.iter_modules(routes.__path__)}
+    assert {make.__module__.rsplit(".", 1)[-1] for make in routes.ROUTES} == modules
 
 
 # Reading
