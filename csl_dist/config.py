@@ -27,6 +27,8 @@ from csl_dist.strategies import Strategy, known_strategy
 
 FORBID = ConfigDict(extra="forbid")
 
+CNN = "cnn"
+"""The scorer that an adapted encoder is, and the name its checkpoints go by."""
 ENSEMBLE = "ensemble"
 """What stands for the framewise and the temporal scorer together, wherever a scorer is named."""
 
@@ -217,21 +219,21 @@ class TrainConfig:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreConfig:
+class PredictConfig:
     """How checkpoints are evaluated on the videos that they never saw."""
 
     __pydantic_config__: ClassVar[ConfigDict] = FORBID
 
     checkpoints: Annotated[Strategy, BeforeValidator(known_strategy)] = "full"
-    """Which of them, as in `reduce.checkpoints`, which chooses among those. Paper: full."""
+    """Which of them, as in `score.checkpoints`, which chooses among those. Paper: full."""
     dtype: Literal["float16", "float32"] = "float16"
     """Type of stored log-probabilities."""
     group_frames: Count = 32768
-    """Most frames of the videos that one unit scores, unless one video alone has more."""
+    """Most frames of the videos that one unit covers, unless one video alone has more."""
     batch_frames: Count = 8192
     """Most frames in one forward pass, padding included."""
     cpus_per_worker: Count = 1
-    """CPU share, and threads, of a scoring actor where there is no GPU."""
+    """CPU share, and threads, of an actor where there is no GPU."""
     compile: bool = False
     """Let torch.compile optimise the models; costs a minute at the start of every worker."""
     max_retries: Annotated[int, Field(ge=0)] = 3
@@ -248,12 +250,12 @@ class CheckpointsConfig:
     __pydantic_config__: ClassVar[ConfigDict] = FORBID
 
     keep: Literal["all", "last", "selected"] = "all"
-    """`last`: weights go once every held-out video is scored with them, but for the newest ones;
-    `selected`: those that `reduce.checkpoints` picks stay as well."""
+    """`last`: weights go once every held-out video has been run through them, but for the newest ones;
+    `selected`: those that `score.checkpoints` picks stay as well."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ReduceConfig:
+class ScoreConfig:
     """How trajectories become scores."""
 
     __pydantic_config__: ClassVar[ConfigDict] = FORBID
@@ -328,8 +330,8 @@ class RunConfig:
     """The models to train, by name."""
     train: TrainConfig = TrainConfig()
     checkpoints: CheckpointsConfig = CheckpointsConfig()
+    predict: PredictConfig = PredictConfig()
     score: ScoreConfig = ScoreConfig()
-    reduce: ReduceConfig = ReduceConfig()
     flag: FlagConfig = FlagConfig()
     audit: AuditConfig = AuditConfig()
 
@@ -342,12 +344,12 @@ class RunConfig:
                 f"train.epochs, {self.train.epochs}"
             )
         for name, scorer in self.scorers.items():
-            if "cnn" in (name, scorer.model) and (name, scorer) != ("cnn", ScorerConfig()):
+            if CNN in (name, scorer.model) and (name, scorer) != (CNN, ScorerConfig()):
                 raise ValueError(
                     f"scorers.{name}: `cnn` is the encoder that features.adapt trains; write "
                     "`cnn: {}` and set its values there"
                 )
-        if "cnn" in self.scorers and self.features.adapt is None:
+        if CNN in self.scorers and self.features.adapt is None:
             raise ValueError("scorers.cnn: needs features.adapt, which trains it")
         if ENSEMBLE in self.scorers:
             raise ValueError(f"scorers: {ENSEMBLE!r} is the name of all of them together")
@@ -443,6 +445,8 @@ def _sentence(detail: ErrorDetails) -> str:
     parts = [str(part) for part in detail["loc"]]
     key = ".".join(parts)
     match detail["type"]:
+        case "unexpected_keyword_argument" | "extra_forbidden" if parts == ["reduce"]:
+            return "unknown key 'reduce'; it is `score` now, and what was `score` is `predict`"
         case "unexpected_keyword_argument" | "extra_forbidden":
             valid = _valid_keys(parts[:-1])
             near = difflib.get_close_matches(parts[-1], valid, n=1)

@@ -1,19 +1,24 @@
-"""Stage: what a stage on Ray needs beside its inputs."""
+"""Stage: what every stage works with."""
 
 from dataclasses import dataclass, field
 
 from rich.console import Console
 
 from csl_dist.run import Run
+from csl_dist.training.inputs import Inputs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """A run, and where the stage tells what it does."""
+    """The inputs of a run, and where a stage says what it does."""
 
-    run: Run
+    inputs: Inputs
     console: Console = field(default_factory=Console)
     verbose: bool = False
+
+    @property
+    def run(self) -> Run:
+        return self.inputs.run
 
     def say(self, sentence: str) -> None:
         self.console.print(sentence, highlight=False, markup=False, soft_wrap=True)

@@ -86,7 +86,7 @@ def _only_fold(dataset: Dataset) -> Fold:
     return Fold(
         index=0,
         train=tuple(v.id for v in dataset.in_split(Split.TRAIN)),
-        scored=tuple(v.id for v in dataset.in_split(Split.AUDIT, Split.VAL)),
+        held_out=tuple(v.id for v in dataset.in_split(Split.AUDIT, Split.VAL)),
     )
 
 
@@ -122,7 +122,7 @@ def _by_folds(dataset: Dataset, num_folds: int, seed: int) -> Dataset:
             Fold(
                 index=index,
                 train=tuple(v.id for v, held in zip(videos, held_out, strict=True) if not held),
-                scored=tuple(v.id for v, held in zip(videos, held_out, strict=True) if held),
+                held_out=tuple(v.id for v, held in zip(videos, held_out, strict=True) if held),
             )
         )
     return replace(dataset, videos=videos, folds=tuple(folds))

@@ -85,7 +85,7 @@ def write_corrected(
             video: _renamings(audit, before_T, after_T, video)
             for video, (before_T, after_T) in wanted.items()
         },
-        frame_rates={video: _timeline(audit.annotation(video)).fps for video in wanted},
+        frame_rates={video: audit.annotation(video).timeline.fps for video in wanted},
         out=out,
     )
     return WrittenLabels(
@@ -103,16 +103,14 @@ def _in_source_order(
     """Labels (T,) before and after, in the order of the source's frames."""
     before_T = annotation.labels_T
     after_T = corrected(before_T, own, classes)
-    if annotation.order_T is None:
-        return before_T, after_T
-    # The audit saw frames in a planted order: its frame t is the source's frame order_T[t].
-    back_T = np.argsort(annotation.order_T, kind="stable")
+    # In a derived video, frames are not in the order of the source.
+    back_T = np.argsort(annotation.source_times_T, kind="stable")
     return before_T[back_T], after_T[back_T]
 
 
 def _renamings(audit: Audit, before_T: IntArray, after_T: IntArray, video: str) -> list[Renaming]:
     """Spans whose label changes, with the seconds between which they begin and end."""
-    timeline = _timeline(audit.annotation(video))
+    timeline = audit.annotation(video).timeline
     changed_T = np.where(before_T != after_T, after_T, -2)
     return [
         Renaming(
@@ -138,18 +136,10 @@ def _edge(timeline: Timeline, frame: int) -> Edge:
     return Edge(after=before, at=at, middle=(before + at) / 2)
 
 
-def _timeline(annotation: Annotation) -> Timeline:
-    return Timeline(
-        times_T=annotation.times_T,
-        duration=annotation.duration,
-        source_fps=annotation.source_fps,
-    )
-
-
 def _with_current_labels(audit: Audit) -> list[Video]:
     """The run's scored videos with the label files that this audit read."""
     videos = []
-    for video in audit.scored_videos():
+    for video in audit.held_out_videos():
         source = audit.labels_from(video.id)
         if source is not None:
             found = corrected_labels(audit.config.dataset, audit.classes, [video], Path(source))

@@ -84,7 +84,7 @@ def _one_file(made: Path, archive: Path) -> Path:
 
 def _require_room(audit: Audit) -> None:
     num_bytes = 0
-    for video in audit.scored_videos():
+    for video in audit.held_out_videos():
         if video.split is Split.AUDIT:
             for scorer in audit.scorers:
                 shape = audit.log_probabilities(video.id, scorer=scorer).shape

@@ -33,7 +33,7 @@ def shown_as(video: Video, annotation: Annotation) -> tuple[str, str | None]:
         return "missing", f"{video.source} is not on the machine of this service: no picture."
     if video.media is Media.FRAMES:
         return "frames", None
-    if annotation.order_T is not None:
+    if not annotation.plays_as_is:
         return "frames", "Frames of this video were moved on purpose, so it is shown by frames."
     if Path(video.source).suffix.lower() not in PLAYABLE:
         return "frames", "Browsers do not play this kind of file, so it is shown by frames."
@@ -84,8 +84,7 @@ def _picture(video: Video, annotation: Annotation, frame: int, width: int) -> by
         )
     if video.media is Media.FEATURES or not Path(video.source).exists():
         raise NotFoundError(f"video {video.id!r} has no pictures on this machine")
-    shown = frame if annotation.order_T is None else int(annotation.order_T[frame])
-    seconds = float(annotation.times_T[shown])
+    seconds = float(annotation.source_times_T[frame])
     changed = Path(video.source).stat().st_mtime_ns
     return _jpeg(video.source, video.media, video.source_fps, changed, seconds, width)
 
