@@ -250,8 +250,8 @@ class CheckpointsConfig:
     __pydantic_config__: ClassVar[ConfigDict] = FORBID
 
     keep: Literal["all", "last", "selected"] = "all"
-    """`last`: weights go once every held-out video has been run through them, but for the newest ones;
-    `selected`: those that `score.checkpoints` picks stay as well."""
+    """`last`: weights go once every held-out video has been run through them, but for the
+    newest ones; `selected`: those that `score.checkpoints` picks stay as well."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

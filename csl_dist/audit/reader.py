@@ -260,16 +260,13 @@ class Audit:
 
         `checkpoints` and `weighted` None are as the run has them. Frames without a label have NaN.
         """
-        config = self.config.score
-        as_stored = checkpoints in (None, config.checkpoints) and weighted in (
-            None,
-            config.weighted,
-        )
-        if labels is None and as_stored:
+        own = self.config.score
+        is_stored = checkpoints in (None, own.checkpoints) and weighted in (None, own.weighted)
+        if labels is None and is_stored:
             return self.score(video, "csl", scorer=scorer)
         return self.under(
             video,
-            checkpoints=config.checkpoints if checkpoints is None else checkpoints,
+            checkpoints=own.checkpoints if checkpoints is None else checkpoints,
             labels=labels,
             weighted=weighted,
             scorer=scorer,

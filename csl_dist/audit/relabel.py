@@ -22,6 +22,7 @@ from csl_dist.flag.verdict import put_verdict
 from csl_dist.score.formulas import late_probabilities, trajectory_scores
 from csl_dist.score.store import ScoreStore
 from csl_dist.storage.paths import RunLayout
+from csl_dist.storage.tables import put_table
 from csl_dist.types import (
     UNLABELLED,
     Annotation,
@@ -29,6 +30,7 @@ from csl_dist.types import (
     FloatArray,
     IntArray,
     PlantedError,
+    Span,
     Split,
     array_fingerprint,
     runs_of,

@@ -29,7 +29,7 @@ class RunFeatures:
     """Where each scorer's features come from."""
 
     base: FeatureSource
-    """Of the encoder as it is, or brought; with `features.adapt`, what its frozen stages put out."""
+    """Of the encoder, or brought; with `features.adapt`, what the frozen stages put out."""
     to_extract: dict[str, SourceVideo]
     """Videos to extract features of, by id; empty where the user brought features."""
     adapted: Callable[[int], FeatureStore] | None

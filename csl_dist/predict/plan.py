@@ -1,4 +1,4 @@
-"""What an audit has to predict: every scorer's units, which of them are done, and which are left."""
+"""What an audit has to predict: every scorer's units, and which of them are left."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Prediction on Ray: a pool of actors, one per GPU or CPU share, each taking the next checkpoint."""
+"""Prediction on Ray: a pool of actors, one a GPU or CPU share, each takes the next checkpoint."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence

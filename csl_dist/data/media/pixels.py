@@ -1,4 +1,4 @@
-"""A video's pixels, wherever they are: which frames to decode, and what stands in for broken ones."""
+"""A video's pixels, wherever they are, and what stands in for frames that are broken."""
 
 import itertools
 from collections.abc import Iterator
