@@ -1,10 +1,10 @@
 """TrajectoryStore: log-probabilities of every class, frame and checkpoint, without labels.
 
 Prediction writes rows: one checkpoint's log-probabilities of one group of videos, whole chunks that
-no other unit touches, with a record last. When all rows of a group are there, they are compacted into
-one array (E, T, C) per video, chunked by frames so that a frame's whole trajectory is one read. A
-record with a version number names the array that counts, the highest version; putting the record is
-what publishes the array, and only then do the one before and the rows go.
+no other unit touches, with a record last. When all rows of a group are there, they are compacted
+into one array (E, T, C) a video, chunked by frames so that a frame's whole trajectory is one read.
+A record with a version number names the array that counts, the highest version; putting the record
+is what publishes the array, and only then do the one before and the rows go.
 """
 
 from collections import defaultdict
