@@ -68,7 +68,7 @@ class Video:
     labels: str
     """Label file."""
     source: str
-    """Video file, folder of frames, or feature file."""
+    """Video file, folder of frames, or feature file; empty where only labels are at hand."""
     media: Media = Media.VIDEO
     source_fps: float = 0.0
     """Frames or features per second; a video file tells its own, so there it is 0."""
@@ -94,7 +94,12 @@ class Timeline:
         """Frames per second that are used."""
         if len(self.times_T) < 2:
             return self.source_fps
-        return float(1 / np.median(np.diff(self.times_T)))
+        return 1 / frame_interval(self.times_T, default=1.0)
+
+
+def frame_interval(times_T: FloatArray, *, default: float) -> float:
+    """Seconds from one frame to the next, in the median; `default` for fewer than two."""
+    return float(np.median(np.diff(times_T))) if len(times_T) > 1 else default
 
 
 @dataclass(frozen=True, slots=True)
