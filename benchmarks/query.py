@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from csl_dist.audit.reader import Audit, open_audit
-from csl_dist.config import DatasetConfig, RunConfig, config_as_dict
+from csl_dist.config import ManifestConfig, RunConfig, config_as_dict
 from csl_dist.predict.trajectories import QUERY_CHUNK_FRAMES, Group, TrajectoryStore
 from csl_dist.score.store import ScoreStore
 from csl_dist.storage.ledger import Unit
@@ -66,7 +66,7 @@ def _seconds(ask: Callable[[int], object], frame: int) -> float:
 def write_audit(root: Path, labels_T: IntArray, rng: np.random.Generator) -> Audit:
     """A run root with one video, its trajectory published as an audit does."""
     layout = RunLayout(Storage(str(root)))
-    config = RunConfig(root=str(root), dataset=DatasetConfig(path="none"))
+    config = RunConfig(root=str(root), dataset=ManifestConfig(path="none"))
     classes = [f"phase {i}" for i in range(NUM_CLASSES)]
     facts = {"classes": classes, "num_scored": 1, "config": config_as_dict(config)}
     layout.root.put_json(layout.RUN, {"format_version": FORMAT_VERSION, **facts})

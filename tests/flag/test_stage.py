@@ -11,8 +11,8 @@ import torch
 from csl_dist.config import (
     AuditConfig,
     CorruptConfig,
-    DatasetConfig,
     FlagConfig,
+    ManifestConfig,
     RunConfig,
     ScorerConfig,
 )
@@ -46,7 +46,7 @@ def write_dataset(root: Path) -> RunConfig:
     (root / "manifest.csv").write_text("\n".join(["id,source,labels,split,fps", *rows, ""]))
     return RunConfig(
         root=str(root / "run"),
-        dataset=DatasetConfig(path=str(root)),
+        dataset=ManifestConfig(path=str(root)),
         scorers={
             "transformer": ScorerConfig(arguments={"preset": "tiny"}),
             "framewise": ScorerConfig(),

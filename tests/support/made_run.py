@@ -11,7 +11,7 @@ import av
 import numpy as np
 import numpy.typing as npt
 
-from csl_dist.config import AuditConfig, DatasetConfig, FlagConfig, RunConfig, ScorerConfig
+from csl_dist.config import AuditConfig, FlagConfig, ManifestConfig, RunConfig, ScorerConfig
 from csl_dist.flag.publish import publish_verdict
 from csl_dist.flag.stage import write_flags
 from csl_dist.predict.trajectories import Group
@@ -71,7 +71,7 @@ def write_video(path: Path) -> None:
 def config_of(folder: Path, flag: FlagConfig) -> RunConfig:
     return RunConfig(
         root=str(folder / "run"),
-        dataset=DatasetConfig(path=str(folder), truth=str(folder / "errors.csv"), fps=FPS),
+        dataset=ManifestConfig(path=str(folder), truth=str(folder / "errors.csv"), fps=FPS),
         scorers={
             "transformer": ScorerConfig(arguments={"preset": "tiny"}),
             "framewise": ScorerConfig(),
