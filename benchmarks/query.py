@@ -19,7 +19,7 @@ import numpy.typing as npt
 from figures import parser_of, positive, print_figures, seconds_of
 
 from csl_dist.audit.reader import Audit, open_audit
-from csl_dist.config import DatasetConfig, RunConfig, ScorerConfig
+from csl_dist.config import ManifestConfig, RunConfig, ScorerConfig
 from csl_dist.predict.trajectories import QUERY_CHUNK_FRAMES
 from csl_dist.run import open_run, write_run_file
 from csl_dist.types import Split
@@ -82,7 +82,7 @@ def write_audit(folder: Path, num_checkpoints: int, num_frames: int) -> Audit:
     write_manifest(folder / "data", [training, video], fps=FPS, classes=classes)
     config = RunConfig(
         root=str(folder / "run"),
-        dataset=DatasetConfig(path=str(folder / "data")),
+        dataset=ManifestConfig(path=str(folder / "data")),
         scorers={SCORER: ScorerConfig(arguments={"preset": "tiny"})},
     )
     run = open_run(config)

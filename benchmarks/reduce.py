@@ -17,7 +17,7 @@ from rich.console import Console
 
 from csl_dist.cluster.session import disconnect
 from csl_dist.cluster.stage import Stage
-from csl_dist.config import AuditConfig, DatasetConfig, RunConfig, ScorerConfig, TrainConfig
+from csl_dist.config import AuditConfig, ManifestConfig, RunConfig, ScorerConfig, TrainConfig
 from csl_dist.flag.stage import write_flags
 from csl_dist.flag.verdict import read_flags
 from csl_dist.run import Run, open_run
@@ -83,7 +83,7 @@ def main() -> None:
     arguments = parser.parse_args()
     config = RunConfig(
         root=str(arguments.root / "run"),
-        dataset=DatasetConfig(path=str(arguments.root / "manifest.csv")),
+        dataset=ManifestConfig(path=str(arguments.root / "manifest.csv")),
         scorers={SCORER: ScorerConfig(arguments={"preset": "tiny"})},
         train=TrainConfig(epochs=arguments.checkpoints),
         audit=AuditConfig(swapped_copies=0),

@@ -68,7 +68,7 @@ class Video:
     labels: str
     """Label file."""
     source: str
-    """Video file, folder of frames, or feature file."""
+    """Video file, folder of frames, or feature file; empty where only labels are at hand."""
     media: Media = Media.VIDEO
     source_fps: float = 0.0
     """Frames or features per second; a video file tells its own, so there it is 0."""
@@ -97,9 +97,9 @@ class Timeline:
         return 1 / frame_seconds(self.times_T)
 
 
-def frame_seconds(times_T: FloatArray) -> float:
-    """Seconds from one frame to the next, in the median; 0 where there is one frame alone."""
-    return float(np.median(np.diff(times_T))) if len(times_T) > 1 else 0.0
+def frame_seconds(times_T: FloatArray, *, default: float = 0.0) -> float:
+    """Seconds from one frame to the next, in the median; `default` for fewer than two."""
+    return float(np.median(np.diff(times_T))) if len(times_T) > 1 else default
 
 
 @dataclass(frozen=True, slots=True)

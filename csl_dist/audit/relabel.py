@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from csl_dist.audit.reader import Audit, open_audit
-from csl_dist.data.layouts.corrected import corrected_labels
+from csl_dist.data.layouts import corrected_labels
 from csl_dist.errors import DataError
 from csl_dist.flag.calibration import Calibration
 from csl_dist.flag.rules import APPEARANCE, KindJudge, described, ranked, suspicious_spans

@@ -49,7 +49,7 @@ def with_splits(dataset: Dataset, config: DatasetConfig) -> Dataset:
 def _shared_sources(videos: list[Video]) -> list[str]:
     """Sources that are listed under several ids: trained on under one, audited under another."""
     by_source: dict[str, list[str]] = {}
-    for video in videos:
+    for video in (video for video in videos if video.source):
         by_source.setdefault(os.path.realpath(video.source), []).append(video.id)
     return [
         f"{source} is listed as {len(ids)} videos ({', '.join(ids)}); keep one"

@@ -1,18 +1,17 @@
 """From decisions to corrected labels: frame by frame, and as label files for `csl relabel`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from csl_dist.audit.reader import Audit
 from csl_dist.audit.relabel import changed_annotations
-from csl_dist.data.layouts.corrected import corrected_labels
-from csl_dist.data.layouts.rewritten import Edge, Renaming, write_renamed
+from csl_dist.data.layouts import Edge, Renaming, corrected_labels, write_renamed
 from csl_dist.errors import DataError
 from csl_dist.review.store import Decision, Review, SpanKey, is_disputed
-from csl_dist.types import Annotation, IntArray, Span, Timeline, Video, runs_of
+from csl_dist.types import Annotation, IntArray, Span, Timeline, runs_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,13 +79,15 @@ def write_corrected(
     }
     files = write_renamed(
         audit.config.dataset,
-        _with_current_labels(audit),
+        audit.held_out_videos(),
         {
             video: _renamings(audit, before_T, after_T, video)
             for video, (before_T, after_T) in wanted.items()
         },
         frame_rates={video: audit.annotation(video).timeline.fps for video in wanted},
         out=out,
+        current=_current_files(audit),
+        inputs=[video.labels for video in audit.videos_by_id.values()],
     )
     return WrittenLabels(
         files=files,
@@ -136,16 +137,15 @@ def _edge(timeline: Timeline, frame: int) -> Edge:
     return Edge(after=before, at=at, middle=(before + at) / 2)
 
 
-def _with_current_labels(audit: Audit) -> list[Video]:
-    """The run's scored videos with the label files that this audit read."""
-    videos = []
-    for video in audit.held_out_videos():
-        source = audit.labels_from(video.id)
-        if source is not None:
-            found = corrected_labels(audit.config.dataset, audit.classes, [video], Path(source))
-            video = replace(video, labels=found.videos[0].labels)
-        videos.append(video)
-    return videos
+def _current_files(audit: Audit) -> dict[str, str]:
+    """Label files that this audit read in place of the dataset's own, by video."""
+    videos = audit.held_out_videos()
+    sources = {video.id: audit.labels_from(video.id) for video in videos}
+    files: dict[str, str] = {}
+    for source in {source for source in sources.values() if source is not None}:
+        found = corrected_labels(audit.config.dataset, audit.classes, videos, Path(source))
+        files |= {v.id: v.labels for v in found.videos if sources[v.id] == source}
+    return files
 
 
 def _frames_off(audit: Audit, by_video: Mapping[str, Sequence[Correction]], out: Path) -> int:

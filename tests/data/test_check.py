@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from builder import MadeVideo, write_manifest
 
-from csl_dist.config import CorruptConfig, DatasetConfig, RunConfig
+from csl_dist.config import CorruptConfig, ManifestConfig, RunConfig
 from csl_dist.data.check import all_problems, look_at_videos, orientation, summaries
 from csl_dist.data.layouts import open_dataset, read_dataset
 from csl_dist.errors import DataError
@@ -38,7 +38,7 @@ def found_problems(root: Path, **changes: object) -> list[str]:
 
 
 def config_of(root: Path, corrupt: CorruptConfig | None = None, **changes: object) -> RunConfig:
-    dataset = DatasetConfig(path=str(root), **changes)  # type: ignore[arg-type]
+    dataset = ManifestConfig(path=str(root), **changes)  # type: ignore[arg-type]
     return RunConfig(root=str(root / "run"), dataset=dataset, corrupt=corrupt or CorruptConfig())
 
 
@@ -107,7 +107,7 @@ def test_everything_but_check_refuses_a_list_with_problems(tmp_path: Path) -> No
     manifest = tmp_path / "manifest.csv"
     manifest.write_text(manifest.read_text() + "x,x.npy,x.txt,test,10\ny,y.npy,y.txt,train,no\n")
     with pytest.raises(DataError, match="split is 'test'.*1 more problems; `csl check` lists"):
-        open_dataset(DatasetConfig(path=str(tmp_path)))
+        open_dataset(ManifestConfig(path=str(tmp_path)))
 
 
 def test_trimming_makes_small_differences_of_length_acceptable(tmp_path: Path) -> None:

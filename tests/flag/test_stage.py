@@ -11,8 +11,8 @@ from builder import MadeVideo, write_checkpoints, write_manifest, write_trajecto
 from csl_dist.config import (
     AuditConfig,
     CorruptConfig,
-    DatasetConfig,
     FlagConfig,
+    ManifestConfig,
     RunConfig,
     ScorerConfig,
 )
@@ -47,7 +47,7 @@ def write_dataset(root: Path) -> RunConfig:
     write_manifest(root, videos, fps=10)
     return RunConfig(
         root=str(root / "run"),
-        dataset=DatasetConfig(path=str(root)),
+        dataset=ManifestConfig(path=str(root)),
         scorers={
             "transformer": ScorerConfig(arguments={"preset": "tiny"}),
             "framewise": ScorerConfig(),

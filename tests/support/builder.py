@@ -13,19 +13,22 @@ import av
 import numpy as np
 import numpy.typing as npt
 import torch
+from rich.console import Console
 
+from csl_dist.cluster.stage import Stage
 from csl_dist.config import FeaturesConfig
 from csl_dist.data.media.timeline import sampled
 from csl_dist.features.store import FeatureStore
-from csl_dist.flag.publish import publish_verdict
-from csl_dist.flag.stage import write_flags
+from csl_dist.flag.stage import flag
+from csl_dist.predict.plan import store_of
 from csl_dist.predict.trajectories import Group
-from csl_dist.run import Run, class_weights_of
 from csl_dist.score.formulas import trajectory_scores
+from csl_dist.score.store import ScoreStore
 from csl_dist.storage.ledger import Unit
 from csl_dist.storage.url import Storage
 from csl_dist.storage.zarr import create_array
 from csl_dist.training.checkpoints import CheckpointInfo, CheckpointStore
+from csl_dist.training.inputs import Inputs
 from csl_dist.training.models import build_scorer
 from csl_dist.types import Annotation, Split, consecutive_spans
 
@@ -135,19 +138,19 @@ def grey_pictures(brightness_T: Iterable[int], size: int = 32) -> Iterator[Pixel
 # What the stages of a run leave
 
 
-def write_features(run: Run) -> None:
+def write_features(inputs: Inputs) -> None:
     """Random features of the run's videos, at the times that extraction would take frames at."""
-    store, config = run.features, run.config.features
+    store, config = inputs.features.base, inputs.run.config
     assert isinstance(store, FeatureStore), "the dataset brings its features"
     rng = np.random.default_rng(0)
-    for source in run.sources.values():
-        timeline, _ = sampled(source.pixels.times(), run.config.dataset.fps)
-        spans = consecutive_spans(len(timeline.times_T), config.chunk_frames)
+    for source in inputs.features.to_extract.values():
+        timeline, _ = sampled(source.pixels.times(), config.dataset.fps)
+        spans = consecutive_spans(len(timeline.times_T), config.features.chunk_frames)
         store.create(
             source.entry,
             timeline,
-            chunk_frames=config.chunk_frames,
-            dtype=config.dtype,
+            chunk_frames=config.features.chunk_frames,
+            dtype=config.features.dtype,
             source=source.facts,
         )
         for span in spans:
@@ -157,7 +160,7 @@ def write_features(run: Run) -> None:
 
 
 def write_checkpoints(
-    run: Run,
+    inputs: Inputs,
     scorer: str,
     count: int,
     *,
@@ -165,20 +168,19 @@ def write_checkpoints(
     with_weights: bool = True,
 ) -> CheckpointStore:
     """Checkpoints of fresh weights, or of none, as a training would publish them."""
-    classes = run.dataset.classes
-    store = CheckpointStore(run.layout.checkpoints(scorer, 0, TRAINING))
-    run.layout.fold(scorer, 0).put_json(run.layout.TRAINING, {"training": TRAINING})
+    dataset = inputs.run.dataset
+    store = inputs.checkpoints.use(scorer, 0, TRAINING)
     for epoch in range(1, count + 1):
         torch.manual_seed(epoch)
         info = CheckpointInfo(
             scorer=scorer,
             fold=0,
             epoch=epoch,
-            model=run.model_spec(scorer),
-            classes=classes,
-            class_weights=tuple(class_weights) or (1.0,) * len(classes),
-            train_ids=run.dataset.folds[0].train,
-            encoder=run.features.encoder,
+            model=inputs.model_spec(scorer),
+            classes=dataset.classes,
+            class_weights=tuple(class_weights) or (1.0,) * len(dataset.classes),
+            train_ids=dataset.folds[0].train,
+            encoder=inputs.features.base.encoder,
             training=TRAINING,
             metrics={"train_loss": 1 / epoch},
         )
@@ -188,7 +190,7 @@ def write_checkpoints(
 
 
 def write_trajectories(
-    run: Run,
+    inputs: Inputs,
     scorer: str,
     lengths: Mapping[str, int],
     logp_of: Callable[[int], Numbers],
@@ -205,28 +207,28 @@ def write_trajectories(
         fold=0, videos=videos, lengths=tuple(lengths.values()), fingerprint="+".join(videos)
     )
     units = {e: Unit(f"{group.key}/epoch-{e:04d}", f"made{e}") for e in range(1, num_epochs + 1)}
-    store = run.trajectories(scorer)
-    store.create_rows(group, units, num_classes=len(run.dataset.classes), dtype=dtype)
+    store = store_of(inputs, scorer)
+    store.create_rows(group, units, num_classes=len(inputs.run.dataset.classes), dtype=dtype)
     for epoch, unit in units.items():
         store.write_row(group, epoch, unit, logp_of(epoch))
     store.compact(group, units)
 
 
-def write_scores(run: Run, scorer: str, annotations: Iterable[Annotation]) -> None:
+def write_scores(inputs: Inputs, scorer: str, annotations: Iterable[Annotation]) -> None:
     """Scores of videos whose trajectories are published, and the labels that they are under."""
-    weights_C = class_weights_of(run, scorer, 0)
+    weights_C = inputs.checkpoints.loss_weights(scorer, 0)
+    scores, config = ScoreStore(inputs.run.layout.scores), inputs.run.config.score
     for annotation in annotations:
         video = annotation.video
-        trajectory = run.trajectories(scorer).trajectory(video)
-        by_name = trajectory_scores(trajectory, annotation.labels_T, weights_C, run.config.reduce)
-        run.scores.write_annotation(annotation, scorer, weights_C)
-        run.scores.write(video, scorer, run.scores.unit(video, scorer, "made"), by_name)
+        trajectory = store_of(inputs, scorer).trajectory(video)
+        by_name = trajectory_scores(trajectory, annotation.labels_T, weights_C, config)
+        scores.write_annotation(annotation, scorer, weights_C)
+        scores.write(video, scorer, scores.unit(video, scorer, "made"), by_name)
 
 
-def finish_run(run: Run) -> None:
-    """Scores and flags a run whose trajectories are published, and publishes the audit."""
-    for scorer in run.config.scorers:
+def finish_run(inputs: Inputs) -> None:
+    """Scores and flags a run whose trajectories are published."""
+    for scorer in inputs.run.config.scorers:
         for split in (Split.VAL, Split.AUDIT):
-            write_scores(run, scorer, run.split_annotations(split))
-    write_flags(run)
-    publish_verdict(run)
+            write_scores(inputs, scorer, inputs.labels.in_split(split))
+    flag(Stage(inputs=inputs, console=Console(quiet=True)))

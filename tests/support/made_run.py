@@ -11,8 +11,9 @@ import builder
 import numpy as np
 import numpy.typing as npt
 
-from csl_dist.config import AuditConfig, DatasetConfig, FlagConfig, RunConfig, ScorerConfig
-from csl_dist.run import Run, open_run, write_run_file
+from csl_dist.config import AuditConfig, FlagConfig, ManifestConfig, RunConfig, ScorerConfig
+from csl_dist.pipeline import open_stage
+from csl_dist.training.inputs import Inputs
 
 CLASSES = ("a", "b", "c")
 NUM_FRAMES = 300
@@ -58,7 +59,7 @@ def write_dataset(folder: Path) -> None:
 def config_of(folder: Path, flag: FlagConfig = PAPERS_FLAGS) -> RunConfig:
     return RunConfig(
         root=str(folder / "run"),
-        dataset=DatasetConfig(path=str(folder), truth=str(folder / "errors.csv"), fps=FPS),
+        dataset=ManifestConfig(path=str(folder), truth=str(folder / "errors.csv"), fps=FPS),
         scorers={
             "transformer": ScorerConfig(arguments={"preset": "tiny"}),
             "framewise": ScorerConfig(),
@@ -78,31 +79,34 @@ def log_probabilities(video: str, scorer: str) -> npt.NDArray[np.float16]:
     return logits.astype(np.float16)
 
 
-def start_run(folder: Path, flag: FlagConfig = PAPERS_FLAGS) -> Run:
+def start_run(folder: Path, flag: FlagConfig = PAPERS_FLAGS) -> Inputs:
     """Writes the dataset, and a run that has its features and checkpoints, without weights."""
     write_dataset(folder)
-    run = open_run(config_of(folder, flag))
-    write_run_file(run)
-    builder.write_features(run)
-    for scorer in run.config.scorers:
+    inputs = open_stage(config_of(folder, flag)).inputs
+    builder.write_features(inputs)
+    for scorer in inputs.run.config.scorers:
         builder.write_checkpoints(
-            run, scorer, NUM_EPOCHS, class_weights=CLASS_WEIGHTS.tolist(), with_weights=False
+            inputs, scorer, NUM_EPOCHS, class_weights=CLASS_WEIGHTS.tolist(), with_weights=False
         )
-    return run
+    return inputs
 
 
-def write_trajectory(run: Run, scorer: str, video: str) -> None:
+def write_trajectory(inputs: Inputs, scorer: str, video: str) -> None:
     logp_ETC = log_probabilities(video, scorer)
     builder.write_trajectories(
-        run, scorer, {video: NUM_FRAMES}, lambda epoch: logp_ETC[epoch - 1], num_epochs=NUM_EPOCHS
+        inputs,
+        scorer,
+        {video: NUM_FRAMES},
+        lambda epoch: logp_ETC[epoch - 1],
+        num_epochs=NUM_EPOCHS,
     )
 
 
 def make_run(folder: Path, flag: FlagConfig = PAPERS_FLAGS) -> str:
     """Writes the dataset and the finished run; returns the run's root."""
-    run = start_run(folder, flag)
-    for scorer in run.config.scorers:
+    inputs = start_run(folder, flag)
+    for scorer in inputs.run.config.scorers:
         for video in HELD_OUT:
-            write_trajectory(run, scorer, video)
-    builder.finish_run(run)
-    return run.config.root
+            write_trajectory(inputs, scorer, video)
+    builder.finish_run(inputs)
+    return inputs.run.config.root
