@@ -2,15 +2,15 @@
 
 What `csl plan` assumes.
 
-python benchmarks/decode.py [--width 854] [--height 480] [--frames 1000]
+.venv/bin/python benchmarks/decode.py [--width 854] [--height 480] [--frames 1000] [--json]
 """
 
-import argparse
 import tempfile
 import time
 from pathlib import Path
 
 import torch
+from figures import parser_of, positive, print_figures
 
 from csl_dist.cost.measure import write_video
 from csl_dist.data.media.video import VideoFile, whole_frames
@@ -18,10 +18,10 @@ from csl_dist.features.encoders import fit_frame
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--width", type=int, default=854)
-    parser.add_argument("--height", type=int, default=480)
-    parser.add_argument("--frames", type=int, default=1000)
+    parser = parser_of(__doc__)
+    parser.add_argument("--width", type=positive, default=854)
+    parser.add_argument("--height", type=positive, default=480)
+    parser.add_argument("--frames", type=positive, default=1000)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "video.mp4"
@@ -33,8 +33,12 @@ def main() -> None:
         begun = time.process_time()
         count = sum(len(fit_frame(frame, 224)) > 0 for frame in whole_frames(video.decode(times_T)))
         seconds = time.process_time() - begun
-    size = f"{arguments.width} x {arguments.height}, {megabytes:.1f} MB"
-    print(f"{size}: {count} frames, {count / seconds:.0f} in a second of one core")
+    figures = {
+        "file_mb": round(megabytes, 1),
+        "frames": count,
+        "frames_per_core_second": round(count / seconds),
+    }
+    print_figures(figures, as_json=arguments.json)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,22 @@
-"""How fast extraction is, beside the bare network and beside a plain loop over the same video."""
+"""How fast extraction is, beside the bare network and beside a plain loop over the same video.
 
-import statistics
+.venv/bin/python benchmarks/extract.py [--minutes 60] [--repeats 1] [--json]
+"""
+
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import av
 import numpy as np
 import torch
+from figures import add_repeats, parser_of, print_figures, seconds_of
 from memory import WorkerMemory
 from rich.console import Console
 
@@ -21,10 +27,14 @@ from csl_dist.features.encoders import Encoder, build_resnet, torchvision
 from csl_dist.features.stage import extract
 from csl_dist.run import open_run
 
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
+from builder import MadeVideo, Pixels, write_manifest, write_video
+
 HEIGHT, WIDTH, FPS = 480, 640, 4
 BASELINE_FRAMES = 320
 """Frames of one measurement of the bare network and of the plain loop."""
 BATCH_FRAMES = 64
+LEAST_MINUTES = 0.1
 
 
 def bench_extract(minutes: float, repeats: int) -> dict[str, float]:
@@ -34,7 +44,8 @@ def bench_extract(minutes: float, repeats: int) -> dict[str, float]:
     """
     with tempfile.TemporaryDirectory() as folder:
         video = Path(folder) / "clip.mp4"
-        num_frames = write_clip(video, round(60 * minutes * FPS))
+        num_frames = round(60 * minutes * FPS)
+        write_video(video, drifting_pictures(num_frames), fps=FPS)
         resources = connect()
         rates: dict[str, list[float]] = {"forward": [], "loop": [], "stage": []}
         memory = WorkerMemory()
@@ -42,42 +53,33 @@ def bench_extract(minutes: float, repeats: int) -> dict[str, float]:
             torch.set_num_threads(resources.num_cpus)
             before = forward_rate()
             rates["loop"].append(loop_rate(video))
-            config = stage_config(Path(folder), repeat)
-            begun = time.perf_counter()
+            run = open_run(stage_config(Path(folder), repeat))
+            stage = Stage(run=run, console=Console(stderr=True))
             with memory.watched():
-                extract(Stage(run=open_run(config), console=Console(stderr=True)))
-            rates["stage"].append(num_frames / (time.perf_counter() - begun))
+                seconds = seconds_of(partial(extract, stage))
+            rates["stage"].append(num_frames / seconds)
             rates["forward"].append((before + forward_rate()) / 2)
     shares = zip(rates["stage"], rates["forward"], rates["loop"], strict=True)
     ratios = [(stage / forward, stage / loop) for stage, forward, loop in shares]
     return {
-        "vs_forward": round(statistics.median(r[0] for r in ratios), 3),
-        "vs_loop": round(statistics.median(r[1] for r in ratios), 3),
+        "vs_forward": round(median(r[0] for r in ratios), 3),
+        "vs_loop": round(median(r[1] for r in ratios), 3),
         "peak_rss_gib": round(memory.peak_bytes / 2**30, 2),
-        "frames_per_second": round(statistics.median(rates["stage"]), 1),
+        "frames_per_second": round(median(rates["stage"]), 1),
     }
 
 
-def write_clip(path: Path, num_frames: int) -> int:
-    """A video of drifting texture."""
+def drifting_pictures(num_frames: int) -> Iterator[Pixels]:
+    """A texture that moves."""
     texture = np.random.default_rng(0).integers(0, 256, size=(HEIGHT // 8, WIDTH // 8, 3))
     picture = np.kron(texture, np.ones((8, 8, 1))).astype(np.uint8)
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("libx264", rate=FPS, options={"preset": "ultrafast"})
-        stream.height, stream.width, stream.pix_fmt = HEIGHT, WIDTH, "yuv420p"
-        for n in range(num_frames):
-            pixels = np.roll(picture, 3 * n, axis=1)
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
-        container.mux(stream.encode())
-    return num_frames
+    return (np.roll(picture, 3 * n, axis=1) for n in range(num_frames))
 
 
 def stage_config(folder: Path, repeat: int) -> RunConfig:
     """A run on the clip, with a feature store of its own."""
-    (folder / "labels.txt").write_text("step\n")
-    (folder / "manifest.csv").write_text(
-        f"id,source,labels,split,fps\nclip,clip.mp4,labels.txt,train,{FPS}\n"
-    )
+    clip = MadeVideo(id="clip", split="train", names_T=["step"], source="clip.mp4")
+    write_manifest(folder, [clip], fps=FPS)
     data: dict[str, Any] = {
         "root": str(folder / f"run-{repeat}"),
         "dataset": {"path": str(folder / "manifest.csv")},
@@ -92,10 +94,9 @@ def forward_rate() -> float:
     x = torch.rand(BATCH_FRAMES, 3, 224, 224).to(memory_format=torch.channels_last)
     with torch.inference_mode():
         encoder.forward(x)
-        begun = time.perf_counter()
-        for _ in range(BASELINE_FRAMES // BATCH_FRAMES):
-            encoder.forward(x)
-    return BASELINE_FRAMES / (time.perf_counter() - begun)
+        num_batches = BASELINE_FRAMES // BATCH_FRAMES
+        seconds = seconds_of(lambda: [encoder.forward(x) for _ in range(num_batches)])
+    return BASELINE_FRAMES / seconds
 
 
 @torch.inference_mode()
@@ -117,3 +118,18 @@ def loop_rate(video: Path) -> float:
 def _tensors(frames: Any) -> Iterator[torch.Tensor]:
     for frame in frames:
         yield torch.from_numpy(frame.to_ndarray(format="rgb24")).permute(2, 0, 1)
+
+
+def main() -> None:
+    parser = parser_of(__doc__)
+    parser.add_argument("--minutes", type=float, default=60.0, help="length of the video")
+    add_repeats(parser, default=1)
+    arguments = parser.parse_args()
+    if arguments.minutes < LEAST_MINUTES:
+        parser.error(f"--minutes is {arguments.minutes:g}, expected {LEAST_MINUTES} or more")
+    figures = bench_extract(arguments.minutes, arguments.repeats)
+    print_figures(figures, as_json=arguments.json)
+
+
+if __name__ == "__main__":
+    main()

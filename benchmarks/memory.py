@@ -1,4 +1,4 @@
-"""The most memory that any Ray worker of this machine has held, from Linux's own book-keeping."""
+"""The most memory that any Ray worker of this machine has held, as Linux counts it."""
 
 import threading
 from collections.abc import Iterator
@@ -9,9 +9,10 @@ SAMPLE_SECONDS = 0.5
 
 
 class WorkerMemory:
-    """Watches worker processes, which come and go."""
+    """Watches the worker processes of a task or actor, or all of them; they come and go."""
 
-    def __init__(self) -> None:
+    def __init__(self, task: str = "") -> None:
+        self._name = f"ray::{task}"
         self.peak_bytes = 0
         self.peak_private_bytes = 0
         """Without files that are mapped, whose pages processes share."""
@@ -30,16 +31,16 @@ class WorkerMemory:
 
     def _watch(self, stop: threading.Event) -> None:
         while not stop.wait(SAMPLE_SECONDS):
-            for sizes in _worker_sizes():
+            for sizes in _worker_sizes(self._name):
                 self.peak_bytes = max(self.peak_bytes, sizes["VmHWM"])
                 self.peak_private_bytes = max(self.peak_private_bytes, sizes["RssAnon"])
 
 
-def _worker_sizes() -> Iterator[dict[str, int]]:
-    """Bytes by name, as Linux tells them, of every process that Ray runs tasks or actors in."""
+def _worker_sizes(name: str) -> Iterator[dict[str, int]]:
+    """Bytes by what they are, as Linux tells them, of every process whose name begins so."""
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # a process may end while it is looked at
-            if (folder / "cmdline").read_text().startswith("ray::"):
+            if (folder / "cmdline").read_text().startswith(name):
                 lines = (folder / "status").read_text().splitlines()
                 pairs = [line.split(":") for line in lines if line.endswith(" kB")]
-                yield {name: int(size.split()[0]) * 1024 for name, size in pairs}
+                yield {what: int(size.split()[0]) * 1024 for what, size in pairs}

@@ -2,22 +2,25 @@
 
 All three have the whole machine: scoring one worker a core, the others torch's threads. The loop
 reads features from the same store, and, for comparison, from .npy files.
+
+.venv/bin/python benchmarks/predict.py [--repeats 3] [--case vit_b_512 --case tiny] [--json]
 """
 
 import os
-import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import safetensors.torch
 import torch
-from made import write_checkpoints, write_features
+from figures import add_repeats, parser_of, print_figures, seconds_of
 from rich.console import Console
 from torch import Tensor
 from torch.nn.functional import cross_entropy
@@ -33,6 +36,9 @@ from csl_dist.storage.url import Storage
 from csl_dist.storage.zarr import open_array
 from csl_dist.training.models import Place, Scorer, build_scorer
 from csl_dist.types import Split
+
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
+from builder import write_checkpoints, write_random_dataset
 
 GEMM_SIZE, GEMM_SECONDS = 1024, 1.0
 
@@ -59,7 +65,7 @@ CASES = {
 }
 
 
-def bench_score(repeats: int, cases: Sequence[str] = tuple(CASES)) -> dict[str, Any]:
+def bench_predict(repeats: int, cases: Sequence[str] = tuple(CASES)) -> dict[str, Any]:
     """Medians over repeats, in each of which everything is measured one after the other."""
     figures: dict[str, Any] = {}
     connect()
@@ -67,18 +73,14 @@ def bench_score(repeats: int, cases: Sequence[str] = tuple(CASES)) -> dict[str, 
         with tempfile.TemporaryDirectory() as folder:
             bench = _CaseBench(CASES[name], Path(folder))
             rounds = [bench.measure() for _ in range(repeats)]
-            medians = {key: _median(r[key] for r in rounds) for key in rounds[0]}
+            medians = {key: median(r[key] for r in rounds) for key in rounds[0]}
             if name == "vit_b_512":
                 figures["rerun_share"] = round(bench.rerun_seconds() / bench.last_seconds, 4)
             if name == "small":
                 ratios = [bench.seconds(1) / bench.seconds(2) for _ in range(repeats)]
-                figures["two_over_one"] = round(_median(ratios), 2)
+                figures["two_over_one"] = round(median(ratios), 2)
             figures[name] = {key: round(value, 2) for key, value in medians.items()}
     return figures
-
-
-def _median(values: Any) -> float:
-    return float(statistics.median(values))
 
 
 class _CaseBench:
@@ -88,7 +90,7 @@ class _CaseBench:
         self._case = case
         self._folder = folder
         sizes = {"num_videos": case.num_videos, "num_frames": case.num_frames}
-        write_features(folder / "data", **sizes, split="audit")
+        write_random_dataset(folder / "data", **sizes, split="audit")
         self._run = _open(case, folder)
         write_checkpoints(self._run, "model", case.num_checkpoints)
         self._annotations = scored_annotations(self._run)
@@ -133,9 +135,7 @@ class _CaseBench:
 
     def rerun_seconds(self) -> float:
         """What an audit takes to find that all is scored."""
-        begun = time.perf_counter()
-        score(self._stage)
-        return time.perf_counter() - begun
+        return seconds_of(lambda: score(self._stage))
 
     def _load_stored(self, video: str) -> npt.NDArray[np.float32]:
         array = open_array(Storage(str(self._folder / "data")), f"{video}.zarr")
@@ -195,3 +195,18 @@ def gemm_rate(num_threads: int) -> float:
         torch.mm(a, b, out=out)
         count += 1
     return 2 * GEMM_SIZE**3 * count / (time.perf_counter() - begun)
+
+
+def main() -> None:
+    parser = parser_of(__doc__)
+    add_repeats(parser, default=3)
+    parser.add_argument(
+        "--case", action="append", choices=list(CASES), help="only these; may be given repeatedly"
+    )
+    arguments = parser.parse_args()
+    figures = bench_predict(arguments.repeats, arguments.case or tuple(CASES))
+    print_figures(figures, as_json=arguments.json)
+
+
+if __name__ == "__main__":
+    main()

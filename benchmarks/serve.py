@@ -1,6 +1,8 @@
 """How long one frame's trajectory takes over HTTP on loopback, beside the library's own call.
 
-The same video as `csl bench query`, one replica on this machine, JSON answers, connections kept
+.venv/bin/python benchmarks/serve.py [--checkpoints 200] [--frames 34000] [--queries 1000] [--json]
+
+The same video as query.py's, one replica on this machine, JSON answers, connections kept
 open. Beside it the same application behind Ray Serve's proxy, which is the usual way.
 """
 
@@ -10,10 +12,12 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from query import NUM_CLASSES, NUM_FRAMES, VIDEO, write_audit
+from figures import parser_of, print_figures, seconds_of
+from query import VIDEO, add_sizes, write_audit
 from ray import serve
 
 from csl_dist.cluster.session import connect
@@ -22,19 +26,17 @@ from csl_dist.service.app import create_app
 from csl_dist.service.deployment import listening_socket, running_service
 from csl_dist.service.settings import ServiceSettings
 
-NUM_WARM, NUM_QUERIES = 100, 1000
+NUM_WARM, TURN_QUERIES = 100, 100
 NUM_CLIENTS, QUERIES_EACH = 32, 60
 HOST = "127.0.0.1"
 
 
-def bench_serve() -> dict[str, float]:
+def bench_serve(num_checkpoints: int, num_frames: int, num_queries: int) -> dict[str, float]:
     """Median and 99th percentile in milliseconds: alone, with 32 clients, and by the proxy."""
-    rng = np.random.default_rng(0)
-    labels_T = np.sort(rng.integers(NUM_CLASSES, size=NUM_FRAMES))
-    frames = rng.integers(NUM_FRAMES, size=NUM_QUERIES).tolist()
+    frames = np.random.default_rng(1).integers(num_frames, size=num_queries).tolist()
     with tempfile.TemporaryDirectory() as folder:
         root = str(Path(folder) / "run")
-        audit = write_audit(Path(root), labels_T, rng)
+        audit = write_audit(Path(folder), num_checkpoints, num_frames)
         store_of(root, None).create()
 
         def ask_library(frame: int) -> object:
@@ -55,10 +57,11 @@ def bench_serve() -> dict[str, float]:
             alone: list[float] = []
             # Turn about by the hundred, so that what else the machine does meets both, and each
             # finds its caches warm.
-            for block in np.split(np.array(frames), NUM_QUERIES // 100):
-                library += [_seconds(ask_library, frame) for frame in block.tolist()]
-                alone += [_seconds(ask, frame) for frame in block.tolist()]
-            proxied = [_seconds(ask_proxy, frame) for frame in frames]
+            for start in range(0, num_queries, TURN_QUERIES):
+                turn = frames[start : start + TURN_QUERIES]
+                library += [seconds_of(partial(ask_library, frame)) for frame in turn]
+                alone += [seconds_of(partial(ask, frame)) for frame in turn]
+            proxied = [seconds_of(partial(ask_proxy, frame)) for frame in frames]
             crowd, seconds = asyncio.run(_crowd(port, frames))
         serve.delete("proxied")
     return {
@@ -115,12 +118,6 @@ def _length(head: bytes) -> int:
     return int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
 
 
-def _seconds(ask: Callable[[int], object], frame: int) -> float:
-    start = time.perf_counter()
-    ask(frame)
-    return time.perf_counter() - start
-
-
 async def _crowd(port: int, frames: list[int]) -> tuple[list[float], float]:
     """Times of all requests of clients that ask without a pause, and of all together."""
 
@@ -148,3 +145,15 @@ def _milliseconds(seconds: list[float], percentile: int) -> float:
 def _free_port() -> int:
     with listening_socket(HOST, 0, shared=False) as free:
         return int(free.getsockname()[1])
+
+
+def main() -> None:
+    parser = parser_of(__doc__)
+    add_sizes(parser, num_queries=1000)
+    arguments = parser.parse_args()
+    figures = bench_serve(arguments.checkpoints, arguments.frames, arguments.queries)
+    print_figures(figures, as_json=arguments.json)
+
+
+if __name__ == "__main__":
+    main()

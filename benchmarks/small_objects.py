@@ -3,17 +3,15 @@
 Against moto's S3 server on this machine, behind a proxy that holds every request back; moto takes
 some hundred requests a second at most, so that a real store gains more.
 
-python benchmarks/small_objects.py [--videos 100] [--chunks 134] [--delay-ms 20]
+.venv/bin/python benchmarks/small_objects.py [--videos 100] [--chunks 134] [--delay-ms 20] [--json]
 """
 
-import argparse
 import os
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from figures import parser_of, positive, print_figures, seconds_of
 
 from csl_dist.features.store import FeatureEntry, FeatureStore
 from csl_dist.storage import url as storage
@@ -47,16 +45,10 @@ def write_records(store: FeatureStore, num_chunks: int) -> None:
     storage.at_once(lambda span: store.write_chunk(entry, span, features_TD), spans)
 
 
-def seconds(work: Callable[[], object]) -> float:
-    begun = time.perf_counter()
-    work()
-    return time.perf_counter() - begun
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--videos", type=int, default=100)
-    parser.add_argument("--chunks", type=int, default=134)
+    parser = parser_of(__doc__)
+    parser.add_argument("--videos", type=positive, default=100)
+    parser.add_argument("--chunks", type=positive, default=134)
     parser.add_argument("--delay-ms", type=float, default=20)
     arguments = parser.parse_args()
     spans = consecutive_spans(FRAMES_A_CHUNK * arguments.chunks, FRAMES_A_CHUNK)
@@ -66,20 +58,21 @@ def main() -> None:
         os.environ.update(settings(proxy.endpoint))
         store = made_store(arguments.videos, arguments.chunks)
         videos = [str(n) for n in range(arguments.videos)]
+        figures = {}
         for at_once in (1, storage.REQUESTS_AT_ONCE):
             storage.REQUESTS_AT_ONCE = at_once
             proxy.fault = lambda *_: None
             write_records(store, arguments.chunks)
             proxy.fault = lambda *_: "slow"
             num_before = len(proxy.requests)
-            times = seconds(lambda: storage.at_once(store.timeline, videos))
-            num_requests = (len(proxy.requests) - num_before) / len(videos)
-            finish = seconds(lambda: store.finish(store.entry("0"), spans))
-            print(
-                f"{at_once:>2} at once: times of {len(videos)} videos {times:.1f} s "
-                f"({num_requests:.0f} requests each), finishing a video of {len(spans)} chunks "
-                f"{finish:.1f} s"
-            )
+            times = seconds_of(lambda: storage.at_once(store.timeline, videos))
+            num_requests = len(proxy.requests) - num_before
+            figures[f"{at_once} at once"] = {
+                "times_s": round(times, 1),
+                "requests_a_video": round(num_requests / len(videos)),
+                "finish_s": round(seconds_of(lambda: store.finish(store.entry("0"), spans)), 1),
+            }
+    print_figures(figures, as_json=arguments.json)
 
 
 if __name__ == "__main__":

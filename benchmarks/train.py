@@ -1,12 +1,16 @@
-"""How fast a training worker is, beside a plain loop with the same model and batches."""
+"""How fast a training worker is, beside a plain loop with the same model and batches.
 
-import statistics
+.venv/bin/python benchmarks/train.py [--repeats 3] [--json]
+"""
+
+import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
 
 import torch
-from made import NUM_CLASSES, write_features
+from figures import add_repeats, parser_of, print_figures
 from rich.console import Console
 from torch.nn.functional import cross_entropy
 
@@ -20,6 +24,9 @@ from csl_dist.training.models import build_scorer
 from csl_dist.training.stage import Training, fit_trainings, training_of
 from csl_dist.training.train import class_counts, class_weights, epoch_batches
 
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
+from builder import NUM_CLASSES, write_random_dataset
+
 NUM_VIDEOS, NUM_FRAMES = 15, 256
 EPOCHS = 4
 BATCH_FRAMES = 1024
@@ -32,7 +39,8 @@ def bench_train(repeats: int) -> dict[str, float]:
     """
     ratios, rates = [], []
     with tempfile.TemporaryDirectory() as folder:
-        write_features(Path(folder), num_videos=NUM_VIDEOS, num_frames=NUM_FRAMES, split="train")
+        sizes = {"num_videos": NUM_VIDEOS, "num_frames": NUM_FRAMES}
+        write_random_dataset(Path(folder), **sizes, split="train")
         connect()
         for repeat in range(repeats):
             run = open_run(run_config(Path(folder), repeat))
@@ -44,8 +52,8 @@ def bench_train(repeats: int) -> dict[str, float]:
             rates.append(worker_rate(run.config, training))
             ratios.append(rates[-1] / loop)
     return {
-        "vs_loop": round(statistics.median(ratios), 3),
-        "frames_per_second": round(statistics.median(rates), 1),
+        "vs_loop": round(median(ratios), 3),
+        "frames_per_second": round(median(rates), 1),
     }
 
 
@@ -94,3 +102,14 @@ def loop_rate(training: Training, folder: Path) -> float:
 
 def _epoch_frames(training: Training) -> int:
     return sum(annotation.num_frames for annotation in training.task.annotations)
+
+
+def main() -> None:
+    parser = parser_of(__doc__)
+    add_repeats(parser, default=3)
+    arguments = parser.parse_args()
+    print_figures(bench_train(arguments.repeats), as_json=arguments.json)
+
+
+if __name__ == "__main__":
+    main()

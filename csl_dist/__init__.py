@@ -16,7 +16,7 @@ __all__ = ["Audit", "open_audit"]
 def __getattr__(name: str) -> Any:
     """Imports the query API when it is first asked for, so that importing the package is quick."""
     if name in __all__:
-        from csl_dist.audit import reader as query
+        from csl_dist.audit import reader
 
-        return getattr(query, name)
+        return getattr(reader, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,14 +8,16 @@ import dataclasses
 import difflib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import yaml
 from pydantic import (
     AfterValidator,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
+    Tag,
     TypeAdapter,
     ValidationError,
 )
@@ -27,6 +29,8 @@ from csl_dist.strategies import Strategy, known_strategy
 
 FORBID = ConfigDict(extra="forbid")
 
+CNN = "cnn"
+"""The scorer that an adapted encoder is, and the name its checkpoints go by."""
 ENSEMBLE = "ensemble"
 """What stands for the framewise and the temporal scorer together, wherever a scorer is named."""
 
@@ -65,34 +69,58 @@ class SplitLists:
     audit: tuple[str, ...] = ()
 
 
+def own_name(value: Any) -> Any:
+    if value != "own":
+        raise ValueError(
+            f"{value!r} is neither `own` nor lists of ids (train, val, audit); the names paper, "
+            "tecno and tmrnet belong to the layout cholec80"
+        )
+    return value
+
+
+def preset_name(value: Any) -> Any:
+    if value not in get_args(Preset):
+        names = ", ".join(get_args(Preset))
+        raise ValueError(
+            f"{value!r} is neither one of {names} nor lists of ids (train, val, audit)"
+        )
+    return value
+
+
+def form_of_splits(value: Any) -> str:
+    return "lists" if isinstance(value, Mapping | SplitLists) else "name"
+
+
+Preset = Literal["own", "paper", "tecno", "tmrnet"]
+SplitListsForm = Annotated[SplitLists, Tag("lists")]
+Splits = Annotated[
+    Annotated[Literal["own"], BeforeValidator(own_name), Tag("name")] | SplitListsForm,
+    Discriminator(form_of_splits),
+]
+Cholec80Splits = Annotated[
+    Annotated[Preset, BeforeValidator(preset_name), Tag("name")] | SplitListsForm,
+    Discriminator(form_of_splits),
+]
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class DatasetConfig:
-    """Which videos and labels to audit."""
+class AnyLayoutConfig:
+    """Which videos and labels to audit: what every layout has."""
 
     __pydantic_config__: ClassVar[ConfigDict] = FORBID
 
-    layout: Literal["manifest", "cholec80", "egoper", "mstcn", "activitynet"] = "manifest"
-    """How the dataset lies on disk; `manifest` is a CSV that lists videos and label files."""
     path: str
     """The folder; for `manifest` the CSV and for `activitynet` the JSON file."""
     fps: Positive | None = None
     """Frames per second to sample; None takes every frame or feature. Paper: 15."""
     source: Literal["auto", "video", "frames", "features"] = "auto"
     """What to read where a layout offers several; `auto` takes the first that is there."""
-    media: str | None = None
-    """For `activitynet`: folder of the videos, frame folders or features; None looks beside."""
     labels_fps: Positive | None = None
     """Label entries per second; None: what the layout has, or the rate of the features."""
     features_fps: Positive = 15.0
     """Frames per second behind ready-made features."""
     frames_fps: Positive | None = None
     """Frames per second of frame folders; None: what the layout has."""
-    task: str | None = None
-    """For `egoper`: coffee, oatmeal, pinwheels, quesadilla or tea."""
-    split: Count = 1
-    """For `mstcn`: number of the .bundle files."""
-    splits: Literal["own", "paper", "tecno", "tmrnet"] | SplitLists = "own"
-    """`own`: the dataset's; for `cholec80` that is the paper's 50/10/20. Or lists of ids."""
     group: str | None = None
     """Regular expression whose match in a video's id is its group, such as `^P[0-9]+`."""
     folds: Annotated[int, Field(ge=2)] | None = None
@@ -104,6 +132,69 @@ class DatasetConfig:
     truth: str | None = None
     """CSV of known errors, read by `evaluate` alone: video, kind, start, stop (half-open, in
     sampled frames), true_label."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ManifestConfig(AnyLayoutConfig):
+    """A CSV that lists videos and label files."""
+
+    layout: Literal["manifest"] = "manifest"
+    splits: Splits = "own"
+    """`own`: the column `split`. Or lists of ids."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Cholec80Config(AnyLayoutConfig):
+    """Cholec80, and M2CAI16 in the same form."""
+
+    layout: Literal["cholec80"] = "cholec80"
+    splits: Cholec80Splits = "own"
+    """`own` and `paper`: 50/10/20 videos; `tecno`: 40/8/32; `tmrnet`: 40/0/40. Or lists of ids."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class EgoperConfig(AnyLayoutConfig):
+    """EgoPER, one task a run."""
+
+    layout: Literal["egoper"] = "egoper"
+    task: str | None = None
+    """coffee, oatmeal, pinwheels, quesadilla or tea."""
+    splits: Splits = "own"
+    """`own`: the task's training.txt, validation.txt and test.txt. Or lists of ids."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class MstcnConfig(AnyLayoutConfig):
+    """GTEA, 50Salads, Breakfast, in the form that MS-TCN gave them."""
+
+    layout: Literal["mstcn"] = "mstcn"
+    split: Count = 1
+    """Number of the .bundle files."""
+    splits: Splits = "own"
+    """`own`: the .bundle files. Or lists of ids."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ActivityNetConfig(AnyLayoutConfig):
+    """ActivityNet's JSON, as ActionFormer and others use it."""
+
+    layout: Literal["activitynet"] = "activitynet"
+    media: str | None = None
+    """Folder of the videos, frame folders or features; None looks beside the JSON file."""
+    splits: Splits = "own"
+    """`own`: the file's subsets. Or lists of ids."""
+
+
+def with_layout(section: Any) -> Any:
+    return {"layout": "manifest", **section} if isinstance(section, Mapping) else section
+
+
+DatasetConfig = Annotated[
+    ManifestConfig | Cholec80Config | EgoperConfig | MstcnConfig | ActivityNetConfig,
+    Field(discriminator="layout"),
+    BeforeValidator(with_layout),
+]
+"""The dataset section: one of these, told apart by `layout`; `manifest` where that is left out."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,21 +308,21 @@ class TrainConfig:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreConfig:
+class PredictConfig:
     """How checkpoints are evaluated on the videos that they never saw."""
 
     __pydantic_config__: ClassVar[ConfigDict] = FORBID
 
     checkpoints: Annotated[Strategy, BeforeValidator(known_strategy)] = "full"
-    """Which of them, as in `reduce.checkpoints`, which chooses among those. Paper: full."""
+    """Which of them, as in `score.checkpoints`, which chooses among those. Paper: full."""
     dtype: Literal["float16", "float32"] = "float16"
     """Type of stored log-probabilities."""
     group_frames: Count = 32768
-    """Most frames of the videos that one unit scores, unless one video alone has more."""
+    """Most frames of the videos that one unit covers, unless one video alone has more."""
     batch_frames: Count = 8192
     """Most frames in one forward pass, padding included."""
     cpus_per_worker: Count = 1
-    """CPU share, and threads, of a scoring actor where there is no GPU."""
+    """CPU share, and threads, of an actor where there is no GPU."""
     compile: bool = False
     """Let torch.compile optimise the models; costs a minute at the start of every worker."""
     max_retries: Annotated[int, Field(ge=0)] = 3
@@ -248,12 +339,12 @@ class CheckpointsConfig:
     __pydantic_config__: ClassVar[ConfigDict] = FORBID
 
     keep: Literal["all", "last", "selected"] = "all"
-    """`last`: weights go once every held-out video is scored with them, but for the newest ones;
-    `selected`: those that `reduce.checkpoints` picks stay as well."""
+    """`last`: weights go once every held-out video has been run through them, but for the
+    newest ones; `selected`: those that `score.checkpoints` picks stay as well."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ReduceConfig:
+class ScoreConfig:
     """How trajectories become scores."""
 
     __pydantic_config__: ClassVar[ConfigDict] = FORBID
@@ -328,8 +419,8 @@ class RunConfig:
     """The models to train, by name."""
     train: TrainConfig = TrainConfig()
     checkpoints: CheckpointsConfig = CheckpointsConfig()
+    predict: PredictConfig = PredictConfig()
     score: ScoreConfig = ScoreConfig()
-    reduce: ReduceConfig = ReduceConfig()
     flag: FlagConfig = FlagConfig()
     audit: AuditConfig = AuditConfig()
 
@@ -342,12 +433,12 @@ class RunConfig:
                 f"train.epochs, {self.train.epochs}"
             )
         for name, scorer in self.scorers.items():
-            if "cnn" in (name, scorer.model) and (name, scorer) != ("cnn", ScorerConfig()):
+            if CNN in (name, scorer.model) and (name, scorer) != (CNN, ScorerConfig()):
                 raise ValueError(
                     f"scorers.{name}: `cnn` is the encoder that features.adapt trains; write "
                     "`cnn: {}` and set its values there"
                 )
-        if "cnn" in self.scorers and self.features.adapt is None:
+        if CNN in self.scorers and self.features.adapt is None:
             raise ValueError("scorers.cnn: needs features.adapt, which trains it")
         if ENSEMBLE in self.scorers:
             raise ValueError(f"scorers: {ENSEMBLE!r} is the name of all of them together")
@@ -381,18 +472,17 @@ def with_absolute_paths(config: RunConfig) -> RunConfig:
     def absolute(path: str) -> str:
         return path if "://" in path else str(Path(path).absolute())
 
-    truth, media = config.dataset.truth, config.dataset.media
+    paths: dict[str, Any] = {
+        name: absolute(path)
+        for name in ("path", "truth", "media")
+        if (path := getattr(config.dataset, name, None)) is not None
+    }
     store, weights = config.features.store, config.features.weights
     named = weights in ("imagenet", "random")
     return dataclasses.replace(
         config,
         root=absolute(config.root),
-        dataset=dataclasses.replace(
-            config.dataset,
-            path=absolute(config.dataset.path),
-            truth=truth and absolute(truth),
-            media=media and absolute(media),
-        ),
+        dataset=dataclasses.replace(config.dataset, **paths),
         features=dataclasses.replace(
             config.features,
             store=store and absolute(store),
@@ -439,33 +529,78 @@ def config_as_dict(config: RunConfig) -> dict[str, Any]:
 _ADAPTER = TypeAdapter(RunConfig)
 
 
+DATASET_SECTIONS: dict[str, Any] = {
+    str(field.default): section
+    for section in get_args(get_args(DatasetConfig)[0])
+    for field in dataclasses.fields(section)
+    if field.name == "layout"
+}
+"""The class of the dataset section, by layout."""
+
+
 def _sentence(detail: ErrorDetails) -> str:
-    parts = [str(part) for part in detail["loc"]]
+    parts, layout = _without_tags([str(part) for part in detail["loc"]])
     key = ".".join(parts)
     match detail["type"]:
+        case "unexpected_keyword_argument" | "extra_forbidden" if parts == ["reduce"]:
+            return "unknown key 'reduce'; it is `score` now, and what was `score` is `predict`"
         case "unexpected_keyword_argument" | "extra_forbidden":
-            valid = _valid_keys(parts[:-1])
-            near = difflib.get_close_matches(parts[-1], valid, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"valid keys: {', '.join(valid)}"
-            return f"unknown key {key!r}; {hint}"
+            return _unknown_key(parts, layout)
         case "missing" | "missing_argument" | "missing_keyword_only_argument":
             return f"{key!r} is missing"
-        case "dataclass_type" | "dict_type":
+        case "dataclass_type" | "dict_type" | "model_attributes_type":
             return f"{key!r} is {detail['input']!r}, but must be a section of keys"
+        case "union_tag_invalid":
+            names = ", ".join(DATASET_SECTIONS)
+            return f"'{key}.layout' is {detail['ctx']['tag']!r}, but the layouts are {names}"
         case "value_error":
             return f"{key}: {detail['ctx']['error']}" if key else str(detail["ctx"]["error"])
         case _:
             return f"{key!r} is {detail['input']!r}: {detail['msg'].lower()}"
 
 
-def _valid_keys(sections: list[str]) -> list[str]:
+def _without_tags(parts: list[str]) -> tuple[list[str], str]:
+    """The keys of a path, without what says which member of a union was tried; and the layout."""
+    match parts:
+        case ["dataset", layout, "splits", _, *rest]:
+            return ["dataset", "splits", *rest], layout
+        case ["dataset", layout, *rest]:
+            return ["dataset", *rest], layout
+        case _:
+            return parts, ""
+
+
+def _unknown_key(parts: list[str], layout: str) -> str:
+    *sections, name = parts
+    if sections == ["dataset"]:
+        owners = [other for other in DATASET_SECTIONS if name in _valid_keys(sections, other)]
+        if owners:
+            return f"dataset.{name} belongs to the layout {owners[0]}, but this is {layout}"
+    valid = _valid_keys(sections, layout)
+    near = difflib.get_close_matches(name, valid, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"valid keys: {', '.join(valid)}"
+    return f"unknown key {'.'.join(parts)!r}; {hint}"
+
+
+def _valid_keys(sections: list[str], layout: str) -> list[str]:
     """Names of the fields of the section at a path from the top."""
     section: Any = RunConfig
     for name in sections:
-        if section is RunConfig and name == "scorers":
+        if section is RunConfig and name == "dataset":
+            section = DATASET_SECTIONS[layout]
+        elif section is RunConfig and name == "scorers":
             section = dict
         elif section is dict:
             section = ScorerConfig
         else:
-            section = next(f.type for f in dataclasses.fields(section) if f.name == name)
+            types = (field.type for field in dataclasses.fields(section) if field.name == name)
+            section = _section_in(next(types))
     return [field.name for field in dataclasses.fields(section)]
+
+
+def _section_in(annotation: Any) -> Any:
+    """The dataclass in a field's type, such as `AdaptConfig | None`; None where there is none."""
+    if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
+        return annotation
+    found = (_section_in(inner) for inner in get_args(annotation))
+    return next((section for section in found if section is not None), None)

@@ -9,14 +9,16 @@ LATE = "_late"
 """Over the later half of the selected checkpoints alone."""
 
 SMOOTHED = "_smoothed"
-"""The paper's local mean over `reduce.window` frames."""
+"""The paper's local mean over `score.window` frames."""
 
 SEGMENT = "_segment"
 """A local mean that stops at changes of the label, averaged with the whole segment's mean."""
 
 MEASURES = ("csl", "margin", "aum")
 BASES = (*MEASURES, *(f"{name}{LATE}" for name in MEASURES), "final")
-"""What `reduce` computes; smoothing is applied when a score is read."""
+"""What is stored; smoothing is applied when a score is read."""
+
+PAPERS_SCORE = f"csl{SMOOTHED}"
 
 SMOOTHINGS = ("", SMOOTHED, SEGMENT)
 SCORE_NAMES = tuple(f"{base}{smoothing}" for base in BASES for smoothing in SMOOTHINGS)

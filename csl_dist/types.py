@@ -68,7 +68,7 @@ class Video:
     labels: str
     """Label file."""
     source: str
-    """Video file, folder of frames, or feature file."""
+    """Video file, folder of frames, or feature file; empty where only labels are at hand."""
     media: Media = Media.VIDEO
     source_fps: float = 0.0
     """Frames or features per second; a video file tells its own, so there it is 0."""
@@ -94,7 +94,12 @@ class Timeline:
         """Frames per second that are used."""
         if len(self.times_T) < 2:
             return self.source_fps
-        return float(1 / np.median(np.diff(self.times_T)))
+        return 1 / frame_seconds(self.times_T)
+
+
+def frame_seconds(times_T: FloatArray, *, default: float = 0.0) -> float:
+    """Seconds from one frame to the next, in the median; `default` for fewer than two."""
+    return float(np.median(np.diff(times_T))) if len(times_T) > 1 else default
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +111,10 @@ class Span:
 
     def __len__(self) -> int:
         return self.stop - self.start
+
+    def overlaps(self, other: "Span") -> bool:
+        """Whether the two share a frame."""
+        return self.start < other.stop and other.start < self.stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +146,10 @@ class Annotation:
     labels_T: IntArray
     times_T: FloatArray
     """Seconds from the start of the video."""
-    order_T: IntArray | None = None
-    """Where planted errors moved frames: frame t shows frame `order_T[t]` of the source."""
-    copy_of: str | None = None
-    """The video whose frames these are, where this is a copy with moved frames beside it."""
+    shown_T: FloatArray | None = None
+    """Seconds in the source at which each frame is found, where these are not `times_T`."""
+    derived_from: str | None = None
+    """The video of the dataset whose frames these are, where this one is derived from it."""
     source_fps: float = 0.0
     """Frames per second of the source, before sampling; 0 where nobody needs to know."""
     duration: float = 0.0
@@ -151,21 +160,35 @@ class Annotation:
         return len(self.labels_T)
 
     @property
-    def footage(self) -> str:
-        """The video that features and models know the frames by."""
-        return self.copy_of or self.video
+    def original(self) -> str:
+        """The video of the dataset that these frames belong to."""
+        return self.derived_from or self.video
 
+    @property
+    def source_times_T(self) -> FloatArray:
+        """Seconds in the source at which each frame is found: where pixels and labels are."""
+        return self.times_T if self.shown_T is None else self.shown_T
 
-def copy_id(video: str) -> str:
-    """The id of a video's copy with swapped steps."""
-    return f"{video}~swapped"
+    @property
+    def plays_as_is(self) -> bool:
+        """Whether a player of the source shows the frames at their times."""
+        return self.shown_T is None or np.array_equal(self.shown_T, self.times_T)
+
+    @property
+    def timeline(self) -> Timeline:
+        return Timeline(times_T=self.times_T, duration=self.duration, source_fps=self.source_fps)
+
+    @property
+    def labelled_seconds(self) -> float:
+        """Seconds of footage that have a label."""
+        return frame_seconds(self.times_T) * int((self.labels_T != UNLABELLED).sum())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moved:
-    """A video's frames in another order: frame t is frame `order_T[t]` of the footage."""
+class DerivedFrames:
+    """A derived video: its frame t is frame `order_T[t]` of the original."""
 
-    footage: str
+    original: str
     order_T: IntArray
 
 

@@ -4,9 +4,8 @@ import json
 import shutil
 from pathlib import Path
 
-import av
-import numpy as np
 import pytest
+from builder import grey_pictures, write_video
 
 from csl_dist.config import RunConfig, load_config
 from csl_dist.data.check import all_problems, look_at_videos
@@ -21,22 +20,14 @@ CONFIGS = Path(__file__).parents[1] / "configs"
 SECONDS, FPS = 14, 25
 
 
-def write_video(path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("libx264", rate=FPS, options={"preset": "ultrafast"})
-        stream.width = stream.height = 32
-        stream.pix_fmt = "yuv420p"
-        for n in range(SECONDS * FPS):
-            pixels = np.full((32, 32, 3), n % 256, dtype=np.uint8)
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
-        container.mux(stream.encode())
+def write_clip(path: Path) -> None:
+    write_video(path, grey_pictures(n % 256 for n in range(SECONDS * FPS)), fps=FPS)
 
 
 @pytest.fixture(scope="module")
 def cholec80(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("cholec80")
-    write_video(root / "clip.mp4")
+    write_clip(root / "clip.mp4")
     rows = [f"{i}\t{PHASES[i // FPS * 7 // SECONDS]}" for i in range(SECONDS * FPS)]
     for folder in ("phase_annotations", "videos"):
         (root / folder).mkdir()
@@ -76,7 +67,7 @@ def egoper(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path.parent.mkdir(exist_ok=True)
         path.write_text("\n".join(ids) + "\n")
     for video in videos:
-        write_video(root / f"coffee/trim_videos/{video}.mp4")
+        write_clip(root / f"coffee/trim_videos/{video}.mp4")
     return root
 
 

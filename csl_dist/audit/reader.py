@@ -12,21 +12,21 @@ import pandas as pd
 import xarray as xr
 
 from csl_dist.errors import DataError, NotReadyError
-from csl_dist.flag.verdict import Verdict, read_corrections, read_flags, read_verdict
+from csl_dist.flag.verdict import Verdict, read_flags, read_verdict
 from csl_dist.measures import base_and_smoothing
 from csl_dist.predict.trajectories import Trajectory, TrajectoryStore
 from csl_dist.score.ensemble import Scale, ensemble_score
 from csl_dist.score.formulas import (
     chosen_rows,
-    cumulative_loss,
-    frame_blocks,
     frame_scores,
     smoothed_as_named,
+    trajectory_blocks,
 )
 from csl_dist.score.store import ScoreStore
 from csl_dist.score.under import LabelledTrajectory, Labels, class_ids
 from csl_dist.storage.paths import RunLayout
 from csl_dist.storage.run_file import read_run_file, read_videos
+from csl_dist.storage.tables import read_table
 from csl_dist.storage.url import Storage, key_part
 from csl_dist.strategies import Strategy
 from csl_dist.types import (
@@ -76,7 +76,7 @@ class Audit:
         self._annotated = lru_cache(MAX_KEPT)(self._read_annotation)
 
     def __repr__(self) -> str:
-        num_videos = len(self.scored_videos())
+        num_videos = len(self.held_out_videos())
         return f"Audit({self.layout.root.url!r}, {num_videos} videos, revision {self.revision})"
 
     @property
@@ -113,7 +113,7 @@ class Audit:
         """Label errors whose place is known: planted, listed, or annotated."""
         return self.verdict.known_errors
 
-    def scored_videos(self) -> list[Video]:
+    def held_out_videos(self) -> list[Video]:
         """Videos that checkpoints are evaluated on: those to audit, and those for the threshold."""
         wanted = (Split.AUDIT, Split.VAL)
         return [video for video in self.videos_by_id.values() if video.split in wanted]
@@ -125,7 +125,7 @@ class Audit:
     def missing(self) -> list[str]:
         """What an unfinished run lacks, a sentence each; empty where all is there."""
         sentences = []
-        wanted = [video.id for video in self.scored_videos()]
+        wanted = [video.id for video in self.held_out_videos()]
         scored = {unit.name for unit in ScoreStore(self.layout.scores).done()}
         for scorer in self.scorers:
             published = self._store(scorer).published_fingerprints()
@@ -145,7 +145,7 @@ class Audit:
         flags = self.flags() if self.has_flags else pd.DataFrame({"video": []})
         num_flags = flags.video.value_counts()
         rows = []
-        for video in self.scored_videos():
+        for video in self.held_out_videos():
             if video.split is not Split.AUDIT:
                 continue
             row = {"video": video.id, "flags": int(num_flags.get(video.id, 0))}
@@ -191,7 +191,9 @@ class Audit:
     def corrections(self) -> pd.DataFrame:
         """Spans whose label this audit corrected; empty for the first."""
         layout = self.layout.revision(self.revision)
-        return read_corrections(layout) if self.revision else pd.DataFrame()
+        if not self.revision:
+            return pd.DataFrame()
+        return read_table(layout.root, layout.CORRECTIONS)
 
     def scores(self, video: str, *, scorer: str | None = None) -> pd.DataFrame:
         """Every stored score of a video, a row a frame. Higher is more suspicious."""
@@ -226,7 +228,7 @@ class Audit:
             given_T = class_ids(labels, self.classes, video, len(labels_T))
             score_T = self._rescored(video, scorer, base, score_T, given_T)
             labels_T = given_T
-        window = self.config.reduce.window
+        window = self.config.score.window
         return smoothed_as_named(score_T, labels_T, smoothing=smoothing, window=window)
 
     def deciding_score(self, video: str, *, labels: Labels | None = None) -> FloatArray:
@@ -250,22 +252,21 @@ class Audit:
         video: str,
         *,
         labels: Labels | None = None,
-        every: int | None = None,
+        checkpoints: Strategy | None = None,
         weighted: bool | None = None,
         scorer: str | None = None,
     ) -> FloatArray:
-        """CSL (T,) of a video: under its labels, or others, over every n-th checkpoint.
+        """CSL (T,) of a video: under its labels, or others, over the checkpoints of a strategy.
 
-        `every` and `weighted` None are as the run has them. Frames without a label have NaN.
+        `checkpoints` and `weighted` None are as the run has them. Frames without a label have NaN.
         """
-        if labels is None and every is None and weighted in (None, self.config.reduce.weighted):
+        own = self.config.score
+        is_stored = checkpoints in (None, own.checkpoints) and weighted in (None, own.weighted)
+        if labels is None and is_stored:
             return self.score(video, "csl", scorer=scorer)
-        if every is not None:
-            losses_ET = self.trajectory(video, labels=labels, weighted=weighted, scorer=scorer)
-            return cumulative_loss(every_nth(losses_ET, every))
         return self.under(
             video,
-            checkpoints=self.config.reduce.checkpoints,
+            checkpoints=own.checkpoints if checkpoints is None else checkpoints,
             labels=labels,
             weighted=weighted,
             scorer=scorer,
@@ -382,7 +383,7 @@ class Audit:
 
     def _loss_weights(self, video: str, scorer: str, weighted: bool | None = None) -> FloatArray:
         """Weights (C,) that losses are read with; as the run has it unless `weighted` is given."""
-        use_weights = self.config.reduce.weighted if weighted is None else weighted
+        use_weights = self.config.score.weighted if weighted is None else weighted
         return self._annotated(video, scorer)[1] if use_weights else np.ones(len(self.classes))
 
     def _rescored(
@@ -392,14 +393,12 @@ class Audit:
         annotated_T = self.annotation(video, scorer=scorer).labels_T
         weights_C = self._loss_weights(video, scorer)
         trajectory = self._trajectory(video, scorer)
-        chosen = chosen_rows(trajectory.epochs, self.config.reduce.checkpoints)
-        num_checkpoints, _, num_classes = trajectory.shape
+        strategy = self.config.score.checkpoints
         rescored_T = score_T.copy()
         for span in spans_where(labels_T != annotated_T):
-            for block in frame_blocks(len(span), num_checkpoints * num_classes):
-                part = slice(span.start + block.start, span.start + block.stop)
-                logp_ETC = trajectory.read(part.start, part.stop)[chosen]
-                rescored_T[part] = frame_scores(logp_ETC, labels_T[part], weights_C)[base]
+            for frames, logp_ETC in trajectory_blocks(trajectory, strategy=strategy, span=span):
+                scores = frame_scores(logp_ETC, labels_T[frames], weights_C)
+                rescored_T[frames] = scores[base]
         return rescored_T
 
     def _video_facts(self, video: str) -> dict[str, float]:
@@ -426,20 +425,13 @@ class Audit:
 
     def _known(self, video: str) -> str:
         if video not in self.videos_by_id:
-            known = [v.id for v in self.scored_videos()]
+            known = [v.id for v in self.held_out_videos()]
             near = difflib.get_close_matches(video, known, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise DataError(f"the run has no video {video!r}{hint}")
         if self.videos_by_id[video].split is Split.TRAIN:
             raise DataError(f"video {video!r} is trained on, so that it has no scores")
         return video
-
-
-def every_nth(values_ET: FloatArray, every: int) -> FloatArray:
-    """Every n-th checkpoint (…, T), counted so that n, 2n, 3n … are kept."""
-    if not 1 <= every <= len(values_ET):
-        raise DataError(f"every is {every}, but there are {len(values_ET)} checkpoints")
-    return values_ET[every - 1 :: every]
 
 
 def _frame_range(frames: slice | int | None, num_frames: int, video: str) -> range:

@@ -14,14 +14,15 @@ import numpy as np
 import pandas as pd
 
 from csl_dist.audit.reader import Audit, open_audit
-from csl_dist.data.layouts.corrected import corrected_labels
+from csl_dist.data.layouts import corrected_labels
 from csl_dist.errors import DataError
-from csl_dist.flag.calibrate import Calibration
+from csl_dist.flag.calibration import Calibration
 from csl_dist.flag.rules import APPEARANCE, KindJudge, described, ranked, suspicious_spans
-from csl_dist.flag.verdict import put_corrections, put_flags, put_verdict
+from csl_dist.flag.verdict import put_verdict
 from csl_dist.score.formulas import late_probabilities, trajectory_scores
 from csl_dist.score.store import ScoreStore
 from csl_dist.storage.paths import RunLayout
+from csl_dist.storage.tables import put_table
 from csl_dist.types import (
     UNLABELLED,
     Annotation,
@@ -29,8 +30,8 @@ from csl_dist.types import (
     FloatArray,
     IntArray,
     PlantedError,
+    Span,
     Split,
-    Timeline,
     array_fingerprint,
     runs_of,
 )
@@ -82,33 +83,29 @@ def relabel(root: str, labels: Path) -> Relabelled:
         known_errors=_remaining(before.known_errors, changed, before.classes),
     )
     after = Audit(root, draft=(number, verdict))
-    put_flags(layout, _flags(before, after, changed))
+    put_table(layout.root, layout.FLAGS, _flags(before, after, changed))
     corrections = _corrections(before, after, changed)
-    put_corrections(layout, corrections)
+    put_table(layout.root, layout.CORRECTIONS, corrections)
     put_verdict(layout, verdict)
     return Relabelled(before=before, after=open_audit(root), corrections=corrections)
 
 
 def changed_annotations(audit: Audit, labels: Path) -> list[Annotation]:
     """The held-out videos whose labels at a path differ from those that the audit saw."""
-    dataset = corrected_labels(audit.config.dataset, audit.classes, audit.scored_videos(), labels)
+    dataset = corrected_labels(audit.config.dataset, audit.classes, audit.held_out_videos(), labels)
     changed = []
     for video in dataset.videos:
         seen = audit.annotation(video.id)
-        timeline = Timeline(
-            times_T=seen.times_T, duration=seen.duration, source_fps=seen.source_fps
-        )
-        labels_T = dataset.labels(video, timeline)
-        if seen.order_T is not None:
-            # The audit saw the frames of this video in a planted order.
-            labels_T = labels_T[seen.order_T]
+        # A derived video shows the same frames of the source, in another order.
+        place_T = np.searchsorted(seen.times_T, seen.source_times_T)
+        labels_T = dataset.labels(video, seen.timeline)[place_T]
         if not np.array_equal(labels_T, seen.labels_T):
             changed.append(replace(seen, labels_T=labels_T))
     return changed
 
 
 def _write_scores(audit: Audit, annotation: Annotation, scores: ScoreStore) -> None:
-    video, config = annotation.video, audit.config.reduce
+    video, config = annotation.video, audit.config.score
     for scorer in audit.scorers:
         trajectory = audit.log_probabilities(video, scorer=scorer)
         class_weights_C = audit.class_weights(video, scorer=scorer)
@@ -147,7 +144,7 @@ def _flags_of(audit: Audit, annotation: Annotation, judge: KindJudge | None) -> 
         appearance_T=appearance_T,
         judge=judge,
         probability_of=partial(
-            late_probabilities, trajectory, strategy=audit.config.reduce.checkpoints
+            late_probabilities, trajectory, strategy=audit.config.score.checkpoints
         ),
         classes=audit.classes,
     )
@@ -206,27 +203,26 @@ def _name(classes: tuple[str, ...], label: int) -> str:
 def _remaining(
     errors: Sequence[PlantedError], changed: Sequence[Annotation], classes: tuple[str, ...]
 ) -> tuple[PlantedError, ...]:
-    """Known errors that the new labels do not mend."""
+    """Known errors that the new labels do not fix."""
     labels = {annotation.video: annotation.labels_T for annotation in changed}
 
-    def mended(error: PlantedError) -> bool:
+    def fixed(error: PlantedError) -> bool:
         if error.true_label is None or error.video not in labels:
             return False
         span_T = labels[error.video][error.span.start : error.span.stop]
         return bool((span_T == classes.index(error.true_label)).all())
 
-    return tuple(error for error in errors if not mended(error))
+    return tuple(error for error in errors if not fixed(error))
 
 
 def _untouched(flags: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
     """Flags that share no frame with any of the others."""
-    spans = {video: own[["start", "stop"]].to_numpy() for video, own in others.groupby("video")}
-
-    def is_touched(video: str, start: int, stop: int) -> bool:
-        return any(start < b and a < stop for a, b in spans.get(video, ()))
-
+    spans = {
+        video: [Span(a, b) for a, b in own[["start", "stop"]].to_numpy().tolist()]
+        for video, own in others.groupby("video")
+    }
     touched = [
-        is_touched(row.video, row.start, row.stop)  # type: ignore[arg-type]
+        any(Span(row.start, row.stop).overlaps(other) for other in spans.get(row.video, ()))  # type: ignore[arg-type]
         for row in flags.itertuples()
     ]
     return flags[~np.array(touched, dtype=bool)]

@@ -1,80 +1,65 @@
-"""Benchmarks: `csl bench extract` and its like."""
+"""`csl bench`: runs a script of the checkout's `benchmarks/` folder, which an installed csl_dist lacks.
 
-import json
-from typing import Annotated, Any
+Everything that a benchmark measures with is in the scripts; nothing of it is imported here.
+"""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from csl_dist.cli.app import app, console
+from csl_dist.cli.app import app, say
 from csl_dist.errors import ConfigError
 
-bench = typer.Typer(no_args_is_help=True, help="Measure the product beside something simple.")
-app.add_typer(bench, name="bench", rich_help_panel="Stores and speed")
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Repeats = Annotated[int, typer.Option(min=1, help="Measurements; the median counts.")]
+CHECKOUT = Path(__file__).parents[2]
 
 
-@bench.command()
-def extract(
-    minutes: Annotated[float, typer.Option(min=0.1, help="Length of the video.")] = 60.0,
-    repeats: Repeats = 1,
-    as_json: AsJson = False,
+# Options after NAME are the script's.
+@app.command(
+    rich_help_panel="Stores and speed", context_settings={"allow_interspersed_args": False}
+)
+def bench(
+    name: Annotated[
+        str | None, typer.Argument(help="Which one; without it, all are listed.", metavar="NAME")
+    ] = None,
+    options: Annotated[
+        list[str] | None,
+        typer.Argument(help="Handed on; `csl bench NAME --help` tells them.", metavar="OPTIONS"),
+    ] = None,
 ) -> None:
-    """Extraction beside the bare network and a plain loop."""
-    from csl_dist.bench.extract import bench_extract
-
-    _print(bench_extract(minutes, repeats), as_json)
-
-
-@bench.command()
-def train(repeats: Repeats = 3, as_json: AsJson = False) -> None:
-    """A training worker beside a plain loop."""
-    from csl_dist.bench.train import bench_train
-
-    _print(bench_train(repeats), as_json)
-
-
-@bench.command()
-def score(
-    repeats: Repeats = 3,
-    cases: Annotated[
-        list[str], typer.Option("--case", help="Only these; may be given repeatedly.")
-    ] = [],  # noqa: B006
-    as_json: AsJson = False,
-) -> None:
-    """Scoring beside a plain loop and the bare matrix multiplication."""
-    from csl_dist.bench.score import CASES, bench_score
-
-    unknown = sorted(set(cases) - set(CASES))
-    if unknown:
-        raise ConfigError(f"--case: {unknown[0]!r} is not one of {', '.join(CASES)}")
-    _print(bench_score(repeats, cases or tuple(CASES)), as_json)
-
-
-@bench.command()
-def query(as_json: AsJson = False) -> None:
-    """One frame's trajectory beside h5py, and one video's CSL under new labels."""
-    from csl_dist.bench.query import bench_query
-
-    _print(bench_query(), as_json)
-
-
-@bench.command()
-def serve(as_json: AsJson = False) -> None:
-    """One frame's trajectory over HTTP, alone and with 32 clients, beside the library's call."""
-    from csl_dist.bench.serve import bench_serve
-
-    _print(bench_serve(), as_json)
-
-
-def _print(figures: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        typer.echo(json.dumps(figures))
+    """Measure the product beside something simple, where it is checked out."""
+    scripts = _scripts(CHECKOUT)
+    if name is None:
+        width = max(map(len, scripts)) + 2
+        for known, script in scripts.items():
+            say(f"{known:<{width}}{_purpose(script)}")
         return
-    for name, value in figures.items():
-        if isinstance(value, dict):
-            parts = (f"{key} {number:,}" for key, number in value.items())
-            console.print(f"{name:<20}{'  '.join(parts)}", highlight=False)
-        else:
-            console.print(f"{name:<20}{value:>10}", highlight=False)
+    if name not in scripts:
+        raise ConfigError(f"there is no benchmark {name!r}; there are {', '.join(scripts)}")
+    paths = [str(CHECKOUT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    done = subprocess.run(
+        [sys.executable, str(scripts[name]), *(options or [])],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        check=False,
+    )
+    raise typer.Exit(done.returncode)
+
+
+def _scripts(checkout: Path) -> dict[str, Path]:
+    """The benchmarks by name; other modules there are what they share."""
+    if not (checkout / "pyproject.toml").is_file():
+        raise ConfigError(
+            "the benchmarks are scripts of the source code, and csl_dist is installed without it; "
+            "clone the repository, `pip install -e .` there, and run `csl bench` again"
+        )
+    paths = sorted((checkout / "benchmarks").glob("*.py"))
+    return {path.stem: path for path in paths if '__name__ == "__main__"' in path.read_text()}
+
+
+def _purpose(script: Path) -> str:
+    """The first line of a script's docstring."""
+    return (ast.get_docstring(ast.parse(script.read_text())) or "").partition("\n")[0]

@@ -42,7 +42,7 @@ def verify(root: Root) -> None:
     if num_damaged:
         raise CheckpointError(f"{num_damaged} of {len(pairs)} checkpoints of {root} are damaged")
     num_dropped = sum(len(t.infos) for t in trainings) - len(pairs)
-    gone = f"; the weights of {num_dropped} more are deleted, as they are scored"
+    gone = f"; the weights of {num_dropped} more are deleted, as they have been used"
     say(f"all {len(pairs)} checkpoints are as they were written{gone * (num_dropped > 0)}")
 
 
@@ -62,8 +62,8 @@ def import_(
 ) -> None:
     """Bring checkpoints that were trained elsewhere."""
     from csl_dist.data.text import read_lines
-    from csl_dist.run import open_run, write_run_file
-    from csl_dist.training.catalog import import_training
+    from csl_dist.pipeline import open_stage
+    from csl_dist.training.imported import import_training
 
     if (train_ids is None) is not no_overlap:
         raise ConfigError(
@@ -71,10 +71,9 @@ def import_(
             "where it was none of this dataset's; audits of training videos are refused"
         )
     ids = [line for line in read_lines(train_ids) if line] if train_ids else []
-    run = open_run(load_config(config, overrides))
-    write_run_file(run)
-    num_imported = len(import_training(run, scorer, fold, files, ids))
-    num_known = len(set(ids) & {video.id for video in run.dataset.videos})
+    inputs = open_stage(load_config(config, overrides)).inputs
+    num_imported = len(import_training(inputs, scorer, fold, files, ids))
+    num_known = len(set(ids) & {video.id for video in inputs.run.dataset.videos})
     say(
         f"{num_imported} checkpoints of scorer {scorer!r}, trained on {num_known} of this "
         f"dataset's videos; next: csl audit {config}"

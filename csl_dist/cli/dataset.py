@@ -70,5 +70,5 @@ def check(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
         complain("problem", problem)
     if problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-        raise DataError(f"{config}: {count} found; mend what is wrong, then check again")
+        raise DataError(f"{config}: {count} found; fix what is wrong, then check again")
     console.print("no problems found")

@@ -123,7 +123,7 @@ def _rates(
         raise ConfigError(f"--measure: there is no folder {measure.absolute().parent} to write to")
     from csl_dist.cost.measure import measured_rates
     from csl_dist.data.layouts import open_dataset
-    from csl_dist.features.sources import pixel_source
+    from csl_dist.data.media.pixels import pixel_source
 
     say("plan: measuring, which takes a minute or two")
     use_dataset = has_dataset and footage.has_pixels

@@ -9,7 +9,7 @@ from csl_dist.config import RunConfig, load_config
 
 if TYPE_CHECKING:
     from csl_dist.evaluate.paper_tables import SeedResults
-    from csl_dist.run import Run
+    from csl_dist.training.inputs import Inputs
 
 
 @app.command(rich_help_panel="Results")
@@ -26,12 +26,12 @@ def reproduce(
     from csl_dist.evaluate.paper import published_for
     from csl_dist.evaluate.paper_tables import latex, markdown, paper_tables
     from csl_dist.evaluate.reproduce import with_planted_errors
-    from csl_dist.run import open_run
     from csl_dist.storage.paths import RunLayout
     from csl_dist.storage.url import Storage
+    from csl_dist.training.inputs import open_inputs
 
     base = load_config(config, overrides)
-    known = open_run(base).has_known_errors()
+    known = open_inputs(base).labels.has_known_errors()
     base = with_planted_errors(base, has_known_errors=known)
     results = []
     for seed in range(seeds):
@@ -57,10 +57,11 @@ def _seed_results(base: RunConfig, seed: int, noise: bool, verbose: bool) -> "Se
         noise_variant,
         sampling_aucs,
     )
+    from csl_dist.training.scorers import temporal_scorer
 
     main = main_variant(base, seed)
-    run, metrics = _measured(main.config, verbose)
-    temporal = run.temporal_scorer()
+    inputs, metrics = _measured(main.config, verbose)
+    temporal = temporal_scorer(main.config)
     noisy = {}
     for kind in NOISE_KINDS if noise else ():
         for percent in NOISE_PERCENTS:
@@ -72,23 +73,15 @@ def _seed_results(base: RunConfig, seed: int, noise: bool, verbose: bool) -> "Se
         say("frozen encoder")
         _, frozen = _measured(frozen_variant(main, temporal).config, verbose)
     return SeedResults(
-        main=metrics, sampling=sampling_aucs(run, temporal), noise=noisy, frozen=frozen
+        main=metrics, sampling=sampling_aucs(inputs, temporal), noise=noisy, frozen=frozen
     )
 
 
-def _measured(config: RunConfig, verbose: bool) -> tuple["Run", dict[str, Any]]:
-    """Does all stages of a run, each from where it stopped; the run and its metrics."""
-    from csl_dist.cli.stages import open_stage
-    from csl_dist.evaluate.stage import write_metrics
-    from csl_dist.features.adapt import adapt
-    from csl_dist.features.stage import extract
-    from csl_dist.flag.stage import write_flags
-    from csl_dist.predict.stage import score
-    from csl_dist.score.stage import reduce
-    from csl_dist.training.stage import train
+def _measured(config: RunConfig, verbose: bool) -> tuple["Inputs", dict[str, Any]]:
+    """Does all stages of a run, each from where it stopped; its inputs and metrics."""
+    from csl_dist import pipeline
 
-    stage = open_stage(config, verbose)
-    for do in (extract, adapt, train, score, reduce):
-        do(stage)
-    write_flags(stage.run)
-    return stage.run, write_metrics(stage.run)
+    stage = pipeline.open_stage(config, console=console, verbose=verbose)
+    metrics = pipeline.run(stage)
+    assert metrics is not None, "errors are planted where none are known"
+    return stage.inputs, metrics

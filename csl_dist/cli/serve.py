@@ -1,6 +1,5 @@
 """The service and its reviews: `csl serve`, `csl reviews export`."""
 
-import os
 import signal
 import threading
 from pathlib import Path
@@ -53,11 +52,12 @@ def serve(
     from csl_dist.service.deployment import running_service
     from csl_dist.service.settings import ServiceSettings, is_loopback, new_token
     from csl_dist.storage.run_file import read_run_file
+    from csl_dist.storage.url import Storage
 
     if token is None and not is_loopback(host):
         token = new_token()
     settings = ServiceSettings(
-        roots=tuple(os.path.abspath(root) if "://" not in root else root for root in roots),
+        roots=tuple(Storage(root).url for root in roots),
         host=host,
         port=port,
         token=token,

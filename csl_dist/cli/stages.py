@@ -1,13 +1,12 @@
 """Commands that do the work: `csl demo`, `run`, and one for each stage."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from csl_dist.cli.app import ConfigPath, Overrides, Verbose, app, console, say
 from csl_dist.config import RunConfig, load_config
-from csl_dist.errors import DataError
 
 if TYPE_CHECKING:
     from csl_dist.cluster.stage import Stage
@@ -35,48 +34,40 @@ def demo(
 @app.command(rich_help_panel="Run")
 def extract(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = False) -> None:  # noqa: B006
     """Turn frames into features."""
-    _extract(open_stage(load_config(config, overrides), verbose))
+    from csl_dist import pipeline
+
+    pipeline.extract(_open(load_config(config, overrides), verbose))
 
 
 @app.command(rich_help_panel="Run")
 def train(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = False) -> None:  # noqa: B006
     """Train every scorer, keeping a checkpoint of every epoch."""
-    from csl_dist.training.stage import train as train_stage
+    from csl_dist import pipeline
 
-    train_stage(open_stage(load_config(config, overrides), verbose))
+    pipeline.train(_open(load_config(config, overrides), verbose))
 
 
 @app.command(rich_help_panel="Run")
 def audit(
     config: ConfigPath,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Score checkpoints as a training publishes them.")
+        bool, typer.Option("--follow", help="Take checkpoints as a training publishes them.")
     ] = False,
     overrides: Overrides = [],  # noqa: B006
     verbose: Verbose = False,
 ) -> None:
-    """Score the held-out videos with every checkpoint, and flag suspicious spans."""
-    from csl_dist.predict.follow import score_and_follow
-    from csl_dist.predict.stage import score
+    """Run every checkpoint over the held-out videos, and flag suspicious spans."""
+    from csl_dist import pipeline
 
-    stage = open_stage(load_config(config, overrides), verbose)
-    if follow:
-        score_and_follow(stage)
-    else:
-        score(stage)
-    _find(stage)
+    pipeline.audit(_open(load_config(config, overrides), verbose), follow=follow)
 
 
 @app.command(rich_help_panel="Run")
 def evaluate(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
     """Compare the scores with known errors."""
-    stage = open_stage(load_config(config, overrides), False)
-    if not stage.run.has_known_errors():
-        raise DataError(
-            f"{config} names no known errors; set dataset.truth to a CSV of them, plant some with "
-            "`corrupt`, or read the flags with `csl report`"
-        )
-    _evaluate(stage)
+    from csl_dist import pipeline
+
+    _print_metrics(pipeline.evaluate(_open(load_config(config, overrides), False)))
 
 
 @app.command(rich_help_panel="Run")
@@ -85,60 +76,25 @@ def run(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = False)
     _run_all(load_config(config, overrides), verbose)
 
 
-def open_stage(config: RunConfig, verbose: bool) -> "Stage":
-    from csl_dist.cluster.stage import Stage
-    from csl_dist.run import open_run, write_run_file
+def _open(config: RunConfig, verbose: bool) -> "Stage":
+    from csl_dist import pipeline
 
-    opened = open_run(config)
-    write_run_file(opened)
-    return Stage(run=opened, console=console, verbose=verbose)
+    return pipeline.open_stage(config, console=console, verbose=verbose)
 
 
 def _run_all(config: RunConfig, verbose: bool) -> None:
-    from csl_dist.audit.reader import open_audit
-    from csl_dist.predict.follow import train_and_score
-    from csl_dist.report import write_report
+    from csl_dist import pipeline
 
-    stage = open_stage(config, verbose)
-    _extract(stage)
-    train_and_score(stage)
-    _find(stage)
-    if stage.run.has_known_errors():
-        _evaluate(stage)
-    say(f"report: {write_report(open_audit(config.root))}")
+    stage = _open(config, verbose)
+    metrics = pipeline.run(stage)
+    if metrics is not None:
+        _print_metrics(metrics)
+    say(f"report: {pipeline.report(stage)}")
 
 
-def _extract(stage: "Stage") -> None:
-    from csl_dist.features.adapt import adapt
-    from csl_dist.features.stage import extract as extract_stage
-
-    features = stage.run.config.features
-    if stage.run.sources and features.weights == "random":
-        stage.say(f"encoder: ResNet-18 with random weights, seed {features.seed}")
-    extract_stage(stage)
-    adapt(stage)
-
-
-def _find(stage: "Stage") -> None:
-    from csl_dist.flag.publish import publish_verdict
-    from csl_dist.flag.rehearse import write_calibration
-    from csl_dist.flag.stage import write_flags, write_video_outliers
-    from csl_dist.score.stage import reduce
-
-    reduce(stage)
-    stage.say(f"flags: {write_flags(stage.run)} spans to review")
-    stage.say(f"calibration: {write_calibration(stage.run).sentence()}")
-    outliers = write_video_outliers(stage.run)
-    if outliers:
-        stage.say(f"videos far off as a whole (another one's labels?): {', '.join(outliers)}")
-    publish_verdict(stage.run)
-
-
-def _evaluate(stage: "Stage") -> None:
+def _print_metrics(metrics: dict[str, Any]) -> None:
     from csl_dist.cli import tables
-    from csl_dist.evaluate.stage import write_metrics
 
-    metrics = write_metrics(stage.run)
     console.print(tables.metrics_table(metrics))
     console.print(tables.rivals_table(metrics))
     for kind in metrics["top_percent_minutes"]:

@@ -11,7 +11,7 @@ from csl_dist.errors import DataError, StorageError
 if TYPE_CHECKING:
     from csl_dist.predict.trajectories import TrajectoryStore
 
-trajectories = typer.Typer(no_args_is_help=True, help="Check what an audit has scored.")
+trajectories = typer.Typer(no_args_is_help=True, help="Check what an audit has predicted.")
 app.add_typer(trajectories, name="trajectories", rich_help_panel="Stores and speed")
 
 
@@ -42,7 +42,7 @@ def rm(
     root: Root,
     videos: Annotated[list[str], typer.Option("--video", help="Id; may be given repeatedly.")],
 ) -> None:
-    """Remove the trajectories of videos, which `csl audit` then scores again."""
+    """Remove the trajectories of videos, which `csl audit` then predicts again."""
     removed = [(video, store) for _, video, store in _published(root) if video in videos]
     unknown = sorted(set(videos) - {video for video, _ in removed})
     if unknown:
@@ -55,15 +55,15 @@ def rm(
 def _published(root: str) -> Iterator[tuple[str, str, "TrajectoryStore"]]:
     """Scorer, video and store of every trajectory of a run."""
     from csl_dist.audit.reader import open_audit
+    from csl_dist.data.planted import copy_id
     from csl_dist.predict.trajectories import TrajectoryStore
     from csl_dist.storage.url import key_part
-    from csl_dist.types import copy_id
 
     audit = open_audit(root)
     for scorer in audit.scorers:
         store = TrajectoryStore(audit.layout.scorer(scorer))
         known = store.published_fingerprints()
-        for video in audit.scored_videos():
+        for video in audit.held_out_videos():
             for name in (video.id, copy_id(video.id)):
                 if key_part(name) in known:
                     yield scorer, name, store

@@ -1,19 +1,24 @@
-"""Stage: what every stage on Ray needs."""
+"""Stage: what every stage works with."""
 
 from dataclasses import dataclass, field
 
 from rich.console import Console
 
 from csl_dist.run import Run
+from csl_dist.training.inputs import Inputs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """A run, and the console for the stage's messages."""
+    """The inputs of a run, and the console for a stage's messages."""
 
-    run: Run
+    inputs: Inputs
     console: Console = field(default_factory=Console)
     verbose: bool = False
+
+    @property
+    def run(self) -> Run:
+        return self.inputs.run
 
     def say(self, sentence: str) -> None:
         self.console.print(sentence, highlight=False, markup=False, soft_wrap=True)

@@ -21,15 +21,15 @@ import torch
 from csl_dist.config import RunConfig
 from csl_dist.cost.plan import TRAIN_FACTOR, Footage, encoder_flops, forward_flops, scorer_specs
 from csl_dist.cost.rates import Rates, StageRate
+from csl_dist.data.media.pixels import PixelSource
 from csl_dist.data.media.timeline import sampled
 from csl_dist.data.media.video import VideoFile
 from csl_dist.errors import DataError
 from csl_dist.features.encoders import Encoder, fit_frame
-from csl_dist.features.sources import PixelSource
 from csl_dist.predict.forward import cpu_batch_frames, group_log_probabilities, is_out_of_memory
 from csl_dist.predict.trajectories import Group
 from csl_dist.training.models import ModelSpec, build_scorer
-from csl_dist.training.train import Seat, TrainingTask, train_epochs
+from csl_dist.training.train import TrainingTask, WorkerContext, train_epochs
 from csl_dist.types import Annotation, Window
 
 PASS_SECONDS = 1.0
@@ -88,7 +88,7 @@ def encoder_rate(config: RunConfig, device: torch.device) -> StageRate:
 def scoring_rate(
     config: RunConfig, spec: ModelSpec, lengths: Sequence[int], device: torch.device
 ) -> StageRate:
-    batch_frames = config.score.batch_frames
+    batch_frames = config.predict.batch_frames
     if device.type == "cpu":
         batch_frames = min(batch_frames, cpu_batch_frames(spec))
     scorer = build_scorer(spec).eval().to(device)
@@ -135,7 +135,7 @@ def training_rate(
             fingerprint="",
         )
         read = _made_features(own[0], spec.num_features)
-        epochs = train_epochs(task, read, seat=Seat(device=device))
+        epochs = train_epochs(task, read, context=WorkerContext(device=device))
         rates = [epoch.info.metrics["frames_per_second"] for epoch in epochs]
         return sum(own) / statistics.median(rates[1:])
 

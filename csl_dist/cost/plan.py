@@ -15,7 +15,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from csl_dist.config import FeaturesConfig, RunConfig
 from csl_dist.cost.rates import Rates
-from csl_dist.predict.forward import length_class
+from csl_dist.predict.units import length_class
 from csl_dist.training.batches import windows_of
 from csl_dist.training.models import ModelSpec, Place, Scorer, build_scorer
 
@@ -234,13 +234,13 @@ def _score(
     stage, epochs, folds = f"audit {name}", config.train.epochs, footage.num_folds
     lengths = footage.scored + footage.copies
     flops = forward_flops(spec, lengths) * epochs
-    trajectory = footage.num_classes * epochs * PLAIN_TYPE_BYTES[config.score.dtype]
+    trajectory = footage.num_classes * epochs * PLAIN_TYPE_BYTES[config.predict.dtype]
     busy = min(machines.num_gpus, epochs * folds)
     return StagePlan(
         stage=stage,
         # Copies are grouped apart.
         num_units=epochs
-        * sum(num_groups(p, config.score.group_frames) for p in (footage.scored, footage.copies)),
+        * sum(num_groups(p, config.predict.group_frames) for p in (footage.scored, footage.copies)),
         flops=flops,
         num_bytes=sum(lengths) * (trajectory + SCORES_PER_FRAME * 4),
         hours=flops / machines.flops_per_second(stage) / busy / 3600,

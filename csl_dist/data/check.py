@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from csl_dist.config import DatasetConfig, RunConfig
+from csl_dist.data.dataset import Dataset, read_errors
 from csl_dist.data.feature_files import FeatureFile, inspect_all
-from csl_dist.data.layouts import Dataset, read_errors
+from csl_dist.data.media.pixels import pixel_source
 from csl_dist.data.media.timeline import sampled
 from csl_dist.data.media.video import whole_frames
 from csl_dist.data.planted import corrupted, planted_kinds
 from csl_dist.data.tracks import LabelTrack
 from csl_dist.errors import CslError, DataError
-from csl_dist.features.sources import pixel_source
 from csl_dist.types import UNLABELLED, IntArray, Media, Split, Timeline, Video
 
 PROBE_THREADS = 8

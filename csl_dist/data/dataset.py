@@ -16,11 +16,11 @@ FORM_ERRORS = (AttributeError, KeyError, TypeError, ValueError)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fold:
-    """One model's share of the work: what it trains on, and what it scores."""
+    """One model's share of the work: what it trains on, and what it is evaluated on."""
 
     index: int
     train: tuple[str, ...]
-    scored: tuple[str, ...]
+    held_out: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +62,8 @@ class Dataset:
         return sorted({video for fold in self.folds for video in fold.train})
 
     def folds_by_video(self) -> dict[str, int]:
-        """Index of the fold that scores a video, by its id."""
-        return {video: fold.index for fold in self.folds for video in fold.scored}
+        """Index of the fold whose models never saw a video, by its id."""
+        return {video: fold.index for fold in self.folds for video in fold.held_out}
 
     def labels(self, video: Video, timeline: Timeline) -> IntArray:
         """Class ids (T,) of a video's frames; counts that differ are refused unless trimmed."""

@@ -6,7 +6,7 @@ left alone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -14,10 +14,24 @@ import numpy as np
 
 from csl_dist.config import CorruptConfig
 from csl_dist.errors import DataError
-from csl_dist.types import BoolArray, ErrorKind, IntArray, Span, Split, runs_of, spans_where
+from csl_dist.types import (
+    Annotation,
+    BoolArray,
+    ErrorKind,
+    IntArray,
+    Span,
+    Split,
+    fingerprint,
+    runs_of,
+    spans_where,
+)
 
 MAX_FAILURES = 100
 """Tries in a row at placing a span before a video counts as full."""
+MAX_VIDEOS = 40
+"""Videos that calibration plants errors in; more would tell little more."""
+CALIBRATION_SEED = 1_000_003
+"""Added to `corrupt.seed`, so that these errors are others than those of an experiment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,3 +257,65 @@ def _neighbours(labels_T: IntArray, rng: np.random.Generator, count: int) -> lis
         raise DataError(f"it has no {count} neighbouring labelled segments")
     start = starts[int(rng.integers(len(starts)))]
     return segments[start : start + count]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlantedVideo:
+    """A video before and after errors were planted in it."""
+
+    clean: Annotation
+    wrong: Annotation
+    """A derived video with an id of its own where frames were moved."""
+    spans: tuple[Span, ...]
+    order_T: IntArray | None = None
+    """Where frames were moved: frame t of `wrong` is frame `order_T[t]` of `clean`."""
+
+
+def planted_videos(
+    annotations: Sequence[Annotation],
+    kind: ErrorKind,
+    config: CorruptConfig,
+    *,
+    num_classes: int,
+    most: int = MAX_VIDEOS,
+) -> list[PlantedVideo]:
+    """Wrong versions of some of the videos; those that give no room for the error are left out."""
+    config = replace(config, seed=config.seed + CALIBRATION_SEED)
+    videos: list[PlantedVideo] = []
+    # A video that is added to the dataset hardly changes which ones are chosen.
+    for annotation in sorted(annotations, key=lambda a: fingerprint(config.seed, a.video)):
+        if len(videos) == most:
+            break
+        try:
+            corruption = corrupted(
+                annotation.labels_T, kind, annotation.video, config, num_classes=num_classes
+            )
+        except DataError:
+            continue
+        videos.append(
+            PlantedVideo(
+                clean=annotation,
+                wrong=with_errors(annotation, corruption, video=copy_id(annotation.video)),
+                spans=corruption.spans,
+                order_T=corruption.order_T if corruption.moves_frames else None,
+            )
+        )
+    return sorted(videos, key=lambda v: v.clean.video)
+
+
+def with_errors(annotation: Annotation, corruption: Corruption, *, video: str) -> Annotation:
+    """An annotation with an error planted; where frames move it is of a derived video, `video`."""
+    if not corruption.moves_frames:
+        return replace(annotation, labels_T=corruption.labels_T)
+    return replace(
+        annotation,
+        video=video,
+        labels_T=corruption.labels_T,
+        shown_T=annotation.source_times_T[corruption.order_T],
+        derived_from=annotation.original,
+    )
+
+
+def copy_id(video: str) -> str:
+    """The id of a video's copy with swapped steps."""
+    return f"{video}~swapped"

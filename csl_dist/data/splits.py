@@ -49,7 +49,7 @@ def with_splits(dataset: Dataset, config: DatasetConfig) -> Dataset:
 def _shared_sources(videos: list[Video]) -> list[str]:
     """Sources that are listed under several ids: trained on under one, audited under another."""
     by_source: dict[str, list[str]] = {}
-    for video in videos:
+    for video in (video for video in videos if video.source):
         by_source.setdefault(os.path.realpath(video.source), []).append(video.id)
     return [
         f"{source} is listed as {len(ids)} videos ({', '.join(ids)}); keep one"
@@ -86,7 +86,7 @@ def _only_fold(dataset: Dataset) -> Fold:
     return Fold(
         index=0,
         train=tuple(v.id for v in dataset.in_split(Split.TRAIN)),
-        scored=tuple(v.id for v in dataset.in_split(Split.AUDIT, Split.VAL)),
+        held_out=tuple(v.id for v in dataset.in_split(Split.AUDIT, Split.VAL)),
     )
 
 
@@ -122,7 +122,7 @@ def _by_folds(dataset: Dataset, num_folds: int, seed: int) -> Dataset:
             Fold(
                 index=index,
                 train=tuple(v.id for v, held in zip(videos, held_out, strict=True) if not held),
-                scored=tuple(v.id for v, held in zip(videos, held_out, strict=True) if held),
+                held_out=tuple(v.id for v, held in zip(videos, held_out, strict=True) if held),
             )
         )
     return replace(dataset, videos=videos, folds=tuple(folds))

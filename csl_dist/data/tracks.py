@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from csl_dist.errors import DataError
-from csl_dist.types import UNLABELLED, FloatArray, IntArray, Timeline
+from csl_dist.types import UNLABELLED, FloatArray, IntArray, Timeline, frame_seconds
 
 
 class LabelTrack(Protocol):
@@ -46,8 +46,7 @@ class EntryTrack:
     def at(self, times_T: FloatArray) -> IntArray:
         """Entries as dense as the frames belong to the nearest one; a sparser one, to all frames
         until the next."""
-        interval = float(np.median(np.diff(times_T))) if len(times_T) > 1 else np.inf
-        dense = self.fps * interval > 0.99
+        dense = self.fps * frame_seconds(times_T, default=np.inf) > 0.99
         index_T = np.floor(times_T * self.fps + (0.5 if dense else 1e-3)).astype(np.int64)
         inside_T = index_T < len(self.ids_N)
         ids_T = np.full(len(times_T), UNLABELLED, dtype=np.int64)

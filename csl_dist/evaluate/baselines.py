@@ -1,6 +1,6 @@
 """What people would use instead of CSL, from the same trajectories. Higher is more suspicious.
 
-Final-epoch loss and AUM are among the scores that `reduce` stores; these are the others. Each is as
+Final-epoch loss and AUM are among the stored scores; these are the others. Each is as
 its authors define it, unsmoothed.
 """
 
@@ -16,7 +16,7 @@ BASELINES = (
     *("random", "final", "aum", "cartography_confidence", "cartography_variability"),
     *("forgetting", "confident_learning"),
 )
-"""All of them, `final` and `aum` of `reduce` included."""
+"""All of them, the stored `final` and `aum` included."""
 
 
 def random_score(labels_T: IntArray, rng: np.random.Generator) -> FloatArray:

@@ -297,10 +297,8 @@ def flag_metrics(errors: Sequence[PlantedError], flags: pd.DataFrame) -> Metrics
 
 def touches_any(flag: Any, errors: Sequence[PlantedError]) -> bool:
     """Whether a flag shares a frame with any of the errors."""
-    return any(
-        e.video == flag.video and e.span.start < flag.stop and flag.start < e.span.stop
-        for e in errors
-    )
+    span = Span(flag.start, flag.stop)
+    return any(e.video == flag.video and e.span.overlaps(span) for e in errors)
 
 
 def flag_kind(kind: ErrorKind) -> ErrorKind | None:

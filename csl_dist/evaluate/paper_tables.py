@@ -15,7 +15,7 @@ import pandas as pd
 from csl_dist.evaluate.baselines import BASELINES
 from csl_dist.evaluate.paper import STRATEGIES, Published
 from csl_dist.evaluate.reproduce import NOISE_KINDS, NOISE_PERCENTS
-from csl_dist.evaluate.stage import PAPERS_SCORE
+from csl_dist.measures import PAPERS_SCORE
 from csl_dist.types import ErrorKind
 
 EDA = {ErrorKind.EXECUTION: "eda_egoper"}

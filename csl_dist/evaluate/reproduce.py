@@ -8,10 +8,11 @@ import numpy as np
 from csl_dist.config import CorruptConfig, RunConfig
 from csl_dist.evaluate.metrics import measured, truth_of_kind
 from csl_dist.evaluate.paper import STRATEGIES
-from csl_dist.run import Run, class_weights_of
-from csl_dist.score.formulas import chosen_rows, frame_blocks, frame_losses, smooth
+from csl_dist.predict.plan import store_of
+from csl_dist.score.formulas import chosen_rows, frame_losses, smooth, trajectory_blocks
 from csl_dist.storage.paths import RunLayout
 from csl_dist.storage.url import Storage
+from csl_dist.training.inputs import Inputs
 from csl_dist.types import ErrorKind, FloatArray, Split
 
 NOISE_PERCENTS = (10, 20)
@@ -75,36 +76,34 @@ def _elsewhere(config: RunConfig, name: str) -> RunConfig:
     return replace(config, root=root, features=replace(config.features, store=store))
 
 
-def sampling_aucs(run: Run, scorer: str) -> dict[str, dict[str, float]]:
+def sampling_aucs(inputs: Inputs, scorer: str) -> dict[str, dict[str, float]]:
     """AUC of smoothed CSL by kind of error and checkpoint strategy, from one pass."""
-    annotations = run.split_annotations(Split.AUDIT)
-    fold_of = run.dataset.folds_by_video()
-    weights = {f.index: class_weights_of(run, scorer, f.index) for f in run.dataset.folds}
+    dataset, labels = inputs.run.dataset, inputs.labels
+    annotations = labels.in_split(Split.AUDIT)
+    fold_of, store = dataset.folds_by_video(), store_of(inputs, scorer)
+    weights = {f.index: inputs.checkpoints.loss_weights(scorer, f.index) for f in dataset.folds}
     scores: dict[str, dict[str, FloatArray]] = {strategy: {} for strategy in STRATEGIES}
     for annotation in annotations:
-        trajectory = run.trajectories(scorer).trajectory(annotation.video)
-        num_checkpoints, num_frames, num_classes = trajectory.shape
+        trajectory = store.trajectory(annotation.video)
         weights_C = weights[fold_of[annotation.video]]
         losses_ET = np.concatenate(
             [
-                frame_losses(
-                    trajectory.read(block.start, block.stop), annotation.labels_T[block], weights_C
-                )
-                for block in frame_blocks(num_frames, num_checkpoints * num_classes)
+                frame_losses(logp_ETC, annotation.labels_T[frames], weights_C)
+                for frames, logp_ETC in trajectory_blocks(trajectory)
             ],
             axis=1,
         )
         for strategy in STRATEGIES:
             rows = chosen_rows(trajectory.epochs, strategy)  # type: ignore[arg-type]
             csl_T = losses_ET[rows].mean(axis=0)
-            scores[strategy][annotation.video] = smooth(csl_T, run.config.reduce.window)
-    errors = run.known_errors()
-    labels = {a.video: a.labels_T for a in annotations}
+            scores[strategy][annotation.video] = smooth(csl_T, inputs.run.config.score.window)
+    errors = labels.known_errors()
+    labels_of = {a.video: a.labels_T for a in annotations}
     found: dict[str, dict[str, float]] = {}
     for kind in dict.fromkeys(error.kind for error in errors):
         truth = truth_of_kind(kind, errors, {a.video: a.num_frames for a in annotations})
         for strategy, by_video in scores.items():
-            metrics = measured(truth, by_video, labels, num_resamples=0)
+            metrics = measured(truth, by_video, labels_of, num_resamples=0)
             if "auc_micro" in metrics:
                 found.setdefault(kind, {})[strategy] = metrics["auc_micro"][0]
     return found

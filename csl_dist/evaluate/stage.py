@@ -1,10 +1,11 @@
 """How well a run finds its known errors, and how well other methods would: `metrics.json`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from csl_dist.cluster.stage import Stage
 from csl_dist.evaluate.baselines import (
     BASELINES,
     confident_learning,
@@ -19,44 +20,46 @@ from csl_dist.evaluate.metrics import (
     measured,
     truth_of_kind,
 )
-from csl_dist.flag.calibrate import annotated_seconds
 from csl_dist.flag.verdict import read_flags
-from csl_dist.measures import BASES, SMOOTHINGS
-from csl_dist.run import Run
-from csl_dist.score.formulas import frame_blocks
+from csl_dist.measures import BASES, PAPERS_SCORE, SMOOTHINGS
+from csl_dist.predict.plan import store_of
+from csl_dist.score.formulas import trajectory_blocks
 from csl_dist.score.table import scores_made, smoothed_scores, stored_scores
 from csl_dist.storage.ledger import Unit, made_once
 from csl_dist.storage.paths import RunLayout
+from csl_dist.training.inputs import Inputs
+from csl_dist.training.scorers import flag_scorer, temporal_scorer
 from csl_dist.types import Annotation, ErrorKind, FloatArray, IntArray, Split, fingerprint
 
 SEED = 0
-PAPERS_SCORE = "csl_smoothed"
 
 Scores = dict[str, FloatArray]
 """One score (T,) by video."""
 
 
-def write_metrics(run: Run) -> dict[str, Any]:
+def evaluate(stage: Stage) -> dict[str, Any]:
     """Compares scores and flags with the known errors, and returns `metrics.json`."""
-    errors = fingerprint([str(error) for error in run.known_errors()])
+    inputs, run = stage.inputs, stage.run
+    errors = fingerprint([str(error) for error in inputs.labels.known_errors()])
     flags = read_flags(run.layout)
-    unit = Unit("metrics", fingerprint(scores_made(run), errors, flags.to_csv(), run.config.reduce))
+    unit = Unit("metrics", fingerprint(scores_made(run), errors, flags.to_csv(), run.config.score))
     root = run.layout.root
     made_once(
         root,
         unit,
         (RunLayout.METRICS,),
-        lambda: root.put_json(RunLayout.METRICS, make_metrics(run)),
+        lambda: root.put_json(RunLayout.METRICS, make_metrics(inputs)),
     )
     metrics: dict[str, Any] = root.read_json(RunLayout.METRICS)
     return metrics
 
 
-def make_metrics(run: Run) -> dict[str, Any]:
+def make_metrics(inputs: Inputs) -> dict[str, Any]:
     """Metrics by scorer, kind and score, [value] or [value, low, high]; and those of the flags."""
-    annotations = run.split_annotations(Split.AUDIT)
+    config = inputs.run.config
+    annotations = inputs.labels.in_split(Split.AUDIT)
     labels = {a.video: a.labels_T for a in annotations}
-    errors = run.known_errors()
+    errors = inputs.labels.known_errors()
     num_frames = {a.video: a.num_frames for a in annotations}
     truths = {
         kind: truth_of_kind(kind, errors, num_frames)
@@ -64,26 +67,33 @@ def make_metrics(run: Run) -> dict[str, Any]:
         if any(error.kind is kind for error in errors)
     }
     # Intervals of what is compared; for every variant of a score they would take minutes.
-    exact = {run.config.flag.score, PAPERS_SCORE, *BASELINES}
+    exact = {config.flag.score, PAPERS_SCORE, *BASELINES}
     scorers: dict[str, dict[str, dict[str, Any]]] = {}
-    for scorer, name, scores in _every_score(run, annotations):
+    for scorer, name, scores in _every_score(inputs, annotations):
         for kind, truth in truths.items():
             by_name = scorers.setdefault(scorer, {}).setdefault(kind, {})
             by_name[name] = measured(
                 truth, scores, labels, num_resamples=NUM_RESAMPLES if name in exact else 0
             )
-    seconds = {a.video: annotated_seconds(a) for a in annotations}
+    seconds = {a.video: a.labelled_seconds for a in annotations}
     return {
         "videos": len(num_frames),
         "frames": sum(num_frames.values()),
-        "checkpoints": max(len(run.checkpoints(name, 0)) for name in run.config.scorers),
-        "score": run.config.flag.score,
-        "scorer": run.flag_scorer(),
-        "temporal_scorer": run.temporal_scorer(),
+        "checkpoints": _num_checkpoints(inputs, annotations),
+        "score": config.flag.score,
+        "scorer": flag_scorer(config),
+        "temporal_scorer": temporal_scorer(config),
         "top_percent_minutes": {kind: _budgets(truth, seconds) for kind, truth in truths.items()},
         "scorers": scorers,
-        "flags": flag_metrics(errors, read_flags(run.layout)),
+        "flags": flag_metrics(errors, read_flags(inputs.run.layout)),
     }
+
+
+def _num_checkpoints(inputs: Inputs, annotations: Sequence[Annotation]) -> int:
+    """The most checkpoints that any scorer's trajectories have."""
+    video = annotations[0].video
+    stores = [store_of(inputs, scorer) for scorer in inputs.run.config.scorers]
+    return max(len(store.trajectory(video).epochs) for store in stores)
 
 
 def _budgets(truth: Truth, seconds: dict[str, float]) -> dict[str, float]:
@@ -92,38 +102,41 @@ def _budgets(truth: Truth, seconds: dict[str, float]) -> dict[str, float]:
     return {str(percent): round(minutes * percent / 100, 2) for percent in TOP_PERCENTS}
 
 
-def _every_score(run: Run, annotations: list[Annotation]) -> Iterator[tuple[str, str, Scores]]:
+def _every_score(
+    inputs: Inputs, annotations: list[Annotation]
+) -> Iterator[tuple[str, str, Scores]]:
     """Scorer, name and score by video, of all scores and all baselines."""
+    config = inputs.run.config
     # The ensemble's scale is that of all videos, as it is for flags.
-    everyone = [*annotations, *run.split_annotations(Split.VAL)]
+    everyone = [*annotations, *inputs.labels.in_split(Split.VAL)]
     for base in BASES:
-        stored = stored_scores(run, base, everyone)
+        stored = stored_scores(inputs.run, base, everyone)
         for smoothing in SMOOTHINGS:
-            by_scorer = smoothed_scores(run, stored, everyone, smoothing)
+            by_scorer = smoothed_scores(config, stored, everyone, smoothing)
             for scorer, scores in by_scorer.items():
                 yield scorer, f"{base}{smoothing}", scores
-    for scorer in run.config.scorers:
-        for name, scores in baseline_scores(run, scorer, annotations).items():
+    for scorer in config.scorers:
+        for name, scores in baseline_scores(inputs, scorer, annotations).items():
             yield scorer, name, scores
 
 
-def baseline_scores(run: Run, scorer: str, annotations: list[Annotation]) -> dict[str, Scores]:
+def baseline_scores(
+    inputs: Inputs, scorer: str, annotations: list[Annotation]
+) -> dict[str, Scores]:
     """The baselines that are not among the stored scores, from one pass over the trajectories."""
     rng = np.random.default_rng(SEED)
+    store = store_of(inputs, scorer)
     found: dict[str, Scores] = {"random": {}}
     logp_final: dict[str, FloatArray] = {}
     labels: dict[str, IntArray] = {a.video: a.labels_T for a in annotations}
     for annotation in annotations:
         video = annotation.video
         found["random"][video] = random_score(annotation.labels_T, rng)
-        trajectory = run.trajectories(scorer).trajectory(video)
-        num_checkpoints, num_frames, num_classes = trajectory.shape
         parts: dict[str, list[FloatArray]] = {}
         last: list[FloatArray] = []
-        for block in frame_blocks(num_frames, num_checkpoints * num_classes):
-            logp_ETC = trajectory.read(block.start, block.stop)
+        for frames, logp_ETC in trajectory_blocks(store.trajectory(video)):
             last.append(logp_ETC[-1])
-            for name, score_T in trajectory_baselines(logp_ETC, labels[video][block]).items():
+            for name, score_T in trajectory_baselines(logp_ETC, labels[video][frames]).items():
                 parts.setdefault(name, []).append(score_T)
         logp_final[video] = np.concatenate(last)
         for name, blocks in parts.items():

@@ -8,7 +8,7 @@ import numpy as np
 
 from csl_dist.audit.reader import Audit
 from csl_dist.export.format import Format
-from csl_dist.score.formulas import frame_blocks
+from csl_dist.score.formulas import trajectory_blocks
 from csl_dist.storage.url import key_part
 from csl_dist.types import Split
 
@@ -37,18 +37,18 @@ def _write_trajectory(audit: Audit, group: h5py.Group, video: str, scorer: str) 
     array = group.create_dataset(
         "log_probability",
         shape=trajectory.shape,
-        dtype=np.float16 if audit.config.score.dtype == "float16" else np.float32,
+        dtype=np.float16 if audit.config.predict.dtype == "float16" else np.float32,
         chunks=(num_checkpoints, min(num_frames, CHUNK_FRAMES), num_classes),
     )
-    for block in frame_blocks(num_frames, num_checkpoints * num_classes):
-        array[:, block] = trajectory.read(block.start, block.stop)
+    for frames, logp_ETC in trajectory_blocks(trajectory):
+        array[:, frames] = logp_ETC
     group.create_dataset("epoch", data=trajectory.epochs)
     for name in ("csl", "smoothed"):
         group.create_dataset(name, data=audit.score(video, name, scorer=scorer))
 
 
 def _audited(audit: Audit) -> list[str]:
-    return [video.id for video in audit.scored_videos() if video.split is Split.AUDIT]
+    return [video.id for video in audit.held_out_videos() if video.split is Split.AUDIT]
 
 
 def trajectory_bytes(audit: Audit) -> Iterator[int]:

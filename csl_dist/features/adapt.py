@@ -14,9 +14,10 @@ from csl_dist.cluster.pool import ActorPool
 from csl_dist.cluster.progress import progress_bar
 from csl_dist.cluster.session import Resources, connect
 from csl_dist.cluster.stage import Stage
-from csl_dist.config import FeaturesConfig
-from csl_dist.features.store import FeatureSource, FeatureStore
-from csl_dist.run import CNN, Run
+from csl_dist.config import CNN, FeaturesConfig
+from csl_dist.features.source import FeatureSource
+from csl_dist.features.store import FeatureStore
+from csl_dist.run import Run
 from csl_dist.storage.paths import RunLayout
 from csl_dist.training.checkpoints import CheckpointInfo, CheckpointStore
 from csl_dist.training.models import Cnn, build_scorer
@@ -34,27 +35,30 @@ class AdaptedVideo:
 
 def adapt(stage: Stage) -> None:
     """Adapts the encoder to every fold, and encodes every video with each of them."""
-    run = stage.run
-    if run.config.features.adapt is None:
+    inputs, config = stage.inputs, stage.run.config
+    base, adapted = inputs.features.base, inputs.features.adapted
+    if adapted is None:
         return
-    trainings = [training_of(run, CNN, fold) for fold in run.dataset.folds]
+    folds = [fold.index for fold in stage.run.dataset.folds]
+    trainings = [training_of(inputs, CNN, fold) for fold in stage.run.dataset.folds]
     fit_trainings(stage, trainings, title="adapt: epochs")
-    stores = {fold.index: run.adapted_features(fold.index) for fold in run.dataset.folds}
+    stores = {fold: adapted(fold) for fold in folds}
+    encoders = {fold: inputs.checkpoints.adapted_encoder(fold, base) for fold in folds}
     missing = [
-        AdaptedVideo(video=video, encoder=run.adapted_encoder(fold))
+        AdaptedVideo(video=video, encoder=encoders[fold])
         for fold, store in stores.items()
         for video in store.missing()
     ]
-    total = len(run.sources) * len(stores)
+    total = len(inputs.features.to_extract) * len(stores)
     if not missing:
         stage.say(f"features: all {total} videos are encoded by the adapted encoder")
         return
     resources = connect(verbose=stage.verbose)
     title = "adapt: videos"
     pool = ActorPool(
-        _actor_maker(run, stores, resources),
+        _actor_maker(stage.run, base, stores, resources),
         num_actors=resources.num_gpus or resources.num_cpus,
-        max_retries=run.config.score.max_retries,
+        max_retries=config.predict.max_retries,
     )
     done = total - len(missing)
     with pool, progress_bar(stage.console, title, total=total, done=done) as bar:
@@ -63,11 +67,11 @@ def adapt(stage: Stage) -> None:
 
 
 def _actor_maker(
-    run: Run, stores: dict[int, FeatureStore], resources: Resources
+    run: Run, base: FeatureSource, stores: dict[int, FeatureStore], resources: Resources
 ) -> Callable[[], Any]:
     share = {"num_gpus": 1} if resources.num_gpus else {"num_cpus": 1}
     actor_class = ray.remote(**share)(EncodeActor)
-    activations, stored = ray.put(run.features), ray.put(stores)
+    activations, stored = ray.put(base), ray.put(stores)
     return lambda: actor_class.remote(run.config.features, run.layout, activations, stored)
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from csl_dist.config import DatasetConfig
+from csl_dist.data.dataset import Dataset
 from csl_dist.data.feature_files import FeatureFile, feature_file_facts, inspect_all
-from csl_dist.data.layouts import Dataset
 from csl_dist.data.media.timeline import sampled
 from csl_dist.errors import DataError
-from csl_dist.features.store import ALL_FRAMES, Features, Frames
+from csl_dist.features.source import ALL_FRAMES, Features, Frames
 from csl_dist.types import FloatArray, IntArray, Media, Timeline, fingerprint
 
 

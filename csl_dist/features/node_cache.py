@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from csl_dist.features.store import ALL_FRAMES, Features, FeatureSource, Frames
+from csl_dist.features.source import ALL_FRAMES, Features, FeatureSource, Frames
 from csl_dist.types import Timeline, fingerprint
 
 MAX_SHARE = 4

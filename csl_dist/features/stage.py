@@ -18,10 +18,11 @@ from csl_dist.cluster.progress import progress_bar
 from csl_dist.cluster.session import Resources, connect, get_all, user_error
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import FeaturesConfig
+from csl_dist.data.media.pixels import frames_of_span
 from csl_dist.data.media.timeline import sampled
 from csl_dist.errors import DataError
 from csl_dist.features.encoders import Encoder, fit_frame
-from csl_dist.features.sources import SourceVideo, frames_of_span
+from csl_dist.features.opened import SourceVideo
 from csl_dist.features.store import FeatureStore, StoredVideo
 from csl_dist.types import Span, consecutive_spans
 
@@ -37,17 +38,18 @@ RETRY_WAITS_SECONDS = (0.5, 2.0)
 
 def extract(stage: Stage) -> None:
     """Extracts every video that the store does not have."""
-    run = stage.run
-    store = run.features
+    run, features = stage.run, stage.inputs.features
+    store, config = features.base, run.config.features
     if not isinstance(store, FeatureStore):
         stage.say(f"features: ready-made, {store.width()} wide; nothing to extract")
         return
-    missing = {video: run.sources[video] for video in store.missing()}
+    if config.weights == "random":
+        stage.say(f"encoder: ResNet-18 with random weights, seed {config.seed}")
+    missing = {video: features.to_extract[video] for video in store.missing()}
     if not missing:
-        stage.say(f"features: all {len(run.sources)} videos are in the store")
+        stage.say(f"features: all {len(features.to_extract)} videos are in the store")
         return
     resources = connect(verbose=stage.verbose)
-    config = run.config.features
     plans = get_all(
         [
             _plan_video.remote(source, store, config, run.config.dataset.fps)

@@ -1,69 +1,28 @@
-"""Features of videos: what any source of them gives, and our own store in Zarr.
+"""FeatureStore: our own features of videos, in Zarr.
 
 One unit of extraction writes whole chunks of one video and records them. A video can be read once
 its own record is there, which is written when all its chunks are; their records then go.
 """
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from csl_dist.features.source import ALL_FRAMES, Features, Frames
 from csl_dist.storage.ledger import Ledger, Unit
 from csl_dist.storage.url import Storage, at_once, key_part
 from csl_dist.storage.zarr import create_array, open_array, require_numbers
 from csl_dist.types import (
-    IntArray,
-    Moved,
     Span,
     Timeline,
-    Window,
     array_fingerprint,
 )
 
-Features = npt.NDArray[np.float32]
-
-FEATURE_CACHE_BYTES = 2 * 2**30
-"""Features that one worker keeps in memory."""
-WHOLE_VIDEO_SHARE = 8
-"""A video that takes at most one part in so many of these bytes is kept whole."""
-
-
-Frames = slice | IntArray
-ALL_FRAMES = slice(None)
-
 READ_BYTES = 2**20
 """About the size of what is read at once; wide features lie in several such chunks a file."""
-
-
-class FeatureSource(Protocol):
-    """Where training and scoring get features from, by video id."""
-
-    encoder: str
-    """Names what made the features."""
-
-    def missing(self) -> list[str]:
-        """Ids of videos that can't be read yet."""
-        ...
-
-    def timeline(self, video: str) -> Timeline:
-        """When the frames behind the features are shown."""
-        ...
-
-    def read(self, video: str, frames: Frames = ALL_FRAMES) -> Features:
-        """Features (T, D) of a video, or of some of its frames."""
-        ...
-
-    def width(self) -> int:
-        """D."""
-        ...
-
-    def fingerprint(self, video: str) -> str:
-        """Changes whenever the features do."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,47 +205,3 @@ class FeatureStore:
 
     def fingerprint(self, video: str) -> str:
         return self._entries[video].fingerprint
-
-
-class FeatureReader:
-    """Reads windows in their planted order and keeps the latest used features, up to some bytes.
-
-    A video that is small beside that bound is read and kept whole, any other window by window.
-    """
-
-    def __init__(
-        self,
-        source: FeatureSource,
-        moved: Mapping[str, Moved],
-        max_bytes: int = FEATURE_CACHE_BYTES,
-    ):
-        self.source = source
-        self._moved = moved
-        self._max_bytes = max_bytes
-        self._num_bytes = 0
-        self._kept: OrderedDict[tuple[str, int, int], Features] = OrderedDict()
-
-    def read(self, window: Window) -> Features:
-        """Features (T, D) of a window; the caller does not write to them."""
-        video_bytes = window.num_frames * self.source.width() * np.dtype(np.float32).itemsize
-        if video_bytes <= self._max_bytes // WHOLE_VIDEO_SHARE:
-            whole_TD = self._kept_or_read(window.video, 0, window.num_frames)
-            return whole_TD[window.span.start : window.span.stop]
-        return self._kept_or_read(window.video, window.span.start, window.span.stop)
-
-    def _kept_or_read(self, video: str, start: int, stop: int) -> Features:
-        key = (video, start, stop)
-        if key in self._kept:
-            self._kept.move_to_end(key)
-            return self._kept[key]
-        moved = self._moved.get(video)
-        if moved is None:
-            features_TD = self.source.read(video, slice(start, stop))
-        else:
-            features_TD = self.source.read(moved.footage, moved.order_T[start:stop])
-        self._kept[key] = features_TD
-        self._num_bytes += features_TD.nbytes
-        while self._num_bytes > self._max_bytes and len(self._kept) > 1:
-            _, dropped = self._kept.popitem(last=False)
-            self._num_bytes -= dropped.nbytes
-        return features_TD

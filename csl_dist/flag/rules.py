@@ -19,6 +19,7 @@ from csl_dist.types import (
     Flag,
     FloatArray,
     Span,
+    frame_seconds,
     runs_of,
     spans_where,
 )
@@ -159,12 +160,11 @@ def describe(
         kind = ErrorKind.MISLABEL if mislabel >= 0.5 else ErrorKind.DISORDER
         confidence = max(mislabel, 1 - mislabel)
     suggested, probability = suggestion(probability_C, label)
-    frame_seconds = float(np.median(np.diff(annotation.times_T))) if span.stop > 1 else 0.0
     return Flag(
         video=annotation.video,
         span=span,
         start_seconds=float(annotation.times_T[span.start]),
-        stop_seconds=float(annotation.times_T[span.stop - 1]) + frame_seconds,
+        stop_seconds=float(annotation.times_T[span.stop - 1]) + frame_seconds(annotation.times_T),
         score=float(score_T[inside].mean()),
         kind=kind,
         kind_confidence=confidence,

@@ -4,15 +4,14 @@ The threshold, the scorers behind it, and the known errors come from the dataset
 a reader has neither.
 """
 
-import io
-import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import pandas as pd
 
-from csl_dist.errors import NotReadyError, StorageError
+from csl_dist.errors import NotReadyError
 from csl_dist.storage.paths import RunLayout
+from csl_dist.storage.tables import read_table
 from csl_dist.types import ErrorKind, PlantedError, Span
 
 
@@ -44,9 +43,7 @@ class Verdict:
 
 
 def put_verdict(layout: RunLayout, verdict: Verdict) -> None:
-    content = json.loads(json.dumps(asdict(verdict)))
-    if not layout.root.exists(layout.AUDIT) or layout.root.read_json(layout.AUDIT) != content:
-        layout.root.put_json(layout.AUDIT, content)
+    layout.root.put_json_if_changed(layout.AUDIT, asdict(verdict))
 
 
 def read_verdict(layout: RunLayout) -> Verdict:
@@ -61,35 +58,11 @@ def read_verdict(layout: RunLayout) -> Verdict:
     return Verdict(known_errors=errors, changed=changed, scales=scales, **content)
 
 
-def put_flags(layout: RunLayout, flags: pd.DataFrame) -> None:
-    """Writes `flags.parquet`, worst first."""
-    buffer = io.BytesIO()
-    flags.to_parquet(buffer, index=False)
-    layout.root.put(layout.FLAGS, buffer.getvalue())
-
-
 def read_flags(layout: RunLayout) -> pd.DataFrame:
     """The flags of an audit, worst first."""
     if not layout.root.exists(RunLayout.FLAGS):
         raise NotReadyError(f"{layout.root.url} has no flags yet; run `csl audit`")
-    try:
-        return pd.read_parquet(io.BytesIO(layout.root.read(RunLayout.FLAGS)))
-    except (OSError, ValueError) as error:
-        raise StorageError(
-            f"{layout.root.url}/{RunLayout.FLAGS} is damaged ({error}); delete it and run "
-            "`csl audit`"
-        ) from error
-
-
-def put_corrections(layout: RunLayout, corrections: pd.DataFrame) -> None:
-    """Writes which spans an audit's labels corrected."""
-    buffer = io.BytesIO()
-    corrections.to_parquet(buffer, index=False)
-    layout.root.put(layout.CORRECTIONS, buffer.getvalue())
-
-
-def read_corrections(layout: RunLayout) -> pd.DataFrame:
-    return pd.read_parquet(io.BytesIO(layout.root.read(layout.CORRECTIONS)))
+    return read_table(layout.root, RunLayout.FLAGS)
 
 
 def _known_error(content: dict[str, Any]) -> PlantedError:

@@ -1,4 +1,4 @@
-"""ScoreActor: evaluates checkpoints on one GPU, or on its share of CPUs."""
+"""PredictActor: evaluates checkpoints on one GPU, or on its share of CPUs."""
 
 import sys
 import threading
@@ -12,13 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from csl_dist.config import ScoreConfig
+from csl_dist.config import PredictConfig
 from csl_dist.errors import CheckpointError
 from csl_dist.features.node_cache import NodeFeatures, node_folder
-from csl_dist.features.store import FeatureReader, FeatureSource
+from csl_dist.features.source import DerivedFeatures, FeatureReader, FeatureSource
 from csl_dist.predict.forward import (
-    ScoreSlice,
-    ScoreUnit,
     cpu_batch_frames,
     group_log_probabilities,
     load_weights,
@@ -26,11 +24,12 @@ from csl_dist.predict.forward import (
     within_memory,
 )
 from csl_dist.predict.trajectories import Group, TrajectoryStore
+from csl_dist.predict.units import PredictSlice, PredictUnit
 from csl_dist.storage.ledger import Unit
 from csl_dist.storage.paths import RunLayout
 from csl_dist.training.checkpoints import CheckpointStore
 from csl_dist.training.models import ModelSpec, Scorer, build_scorer
-from csl_dist.types import Moved
+from csl_dist.types import DerivedFrames
 
 ROWS_AHEAD = 4
 """Rows that may wait to be written while the next ones are computed."""
@@ -43,7 +42,7 @@ class SliceResult:
     batch_frames: int | None = None
     """Frames of a forward pass, where memory did not suffice for those asked for."""
     bad: str | None = None
-    """Why the checkpoint can't be scored, where the config says to skip such."""
+    """Why the checkpoint can't be used, where the config says to skip such."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,21 +55,23 @@ class Publication:
     videos: slice
 
 
-class ScoreActor:
+class PredictActor:
     """Takes two slices at once: while one is computed, the other's checkpoint is read."""
 
     def __init__(
         self,
-        config: ScoreConfig,
+        config: PredictConfig,
         layout: RunLayout,
         sources: Mapping[tuple[str, int], FeatureSource],
-        moved: Mapping[str, Moved],
+        derived: Mapping[str, DerivedFrames],
     ):
         self._config = config
         self._layout = layout
         folder = node_folder(layout.root.url)
-        self._sources = {place: NodeFeatures(source, folder) for place, source in sources.items()}
-        self._moved = moved
+        self._sources = {
+            place: DerivedFeatures(NodeFeatures(source, folder), derived)
+            for place, source in sources.items()
+        }
         self._reader: FeatureReader | None = None
         self._model: tuple[ModelSpec, Scorer] | None = None
         self._turn = threading.Lock()
@@ -80,11 +81,11 @@ class ScoreActor:
         if self._device.type == "cpu":
             torch.set_num_threads(config.cpus_per_worker)
 
-    def work(self, task: ScoreSlice) -> SliceResult:
-        """Scores a checkpoint's units, writing each as it is done."""
+    def work(self, task: PredictSlice) -> SliceResult:
+        """Predicts a checkpoint's units, writing each as it is done."""
         before = self._most_frames
         try:
-            self._score(task)
+            self._predict(task)
         except CheckpointError as error:
             if self._config.on_bad_checkpoint == "error":
                 raise
@@ -96,7 +97,7 @@ class ScoreActor:
         store = TrajectoryStore(self._layout.scorer(task.scorer))
         store.publish(task.group, task.units, task.videos)
 
-    def _score(self, task: ScoreSlice) -> None:
+    def _predict(self, task: PredictSlice) -> None:
         checkpoint = task.checkpoint
         trajectories = TrajectoryStore(self._layout.scorer(task.scorer))
         weights = CheckpointStore(
@@ -111,7 +112,7 @@ class ScoreActor:
                 load_weights(scorer, weights, checkpoint)
                 reader = self._reader_of(task.scorer, checkpoint.fold)
                 for unit in units:
-                    logp_NC = self._scored(scorer, unit, reader, task.batch_frames)
+                    logp_NC = self._log_probabilities(scorer, unit, reader, task.batch_frames)
                     require_finite(logp_NC, checkpoint)
                     if len(rows) == ROWS_AHEAD:
                         rows.popleft().result()
@@ -120,8 +121,8 @@ class ScoreActor:
             for row in rows:
                 row.result()
 
-    def _scored(
-        self, scorer: Scorer, unit: ScoreUnit, reader: FeatureReader, batch_frames: int
+    def _log_probabilities(
+        self, scorer: Scorer, unit: PredictUnit, reader: FeatureReader, batch_frames: int
     ) -> npt.NDArray[np.float32]:
         model = unit.checkpoint.model
         wanted = min(batch_frames, self._most_frames)
@@ -155,5 +156,5 @@ class ScoreActor:
         """The reader of a source; that of the last source is kept, with what it holds."""
         source = self._sources[scorer, fold]
         if self._reader is None or self._reader.source is not source:
-            self._reader = FeatureReader(source, self._moved)
+            self._reader = FeatureReader(source)
         return self._reader

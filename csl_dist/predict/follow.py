@@ -1,7 +1,7 @@
-"""Following: scoring that takes each checkpoint as training publishes it.
+"""Following: prediction that takes each checkpoint as training publishes it.
 
-Rounds of scoring take what is there on what is free of the cluster, and then leave it again: actors
-that stayed would keep a training from restarting after it lost a worker.
+Rounds of prediction take what is there on what is free of the cluster, and then leave it again:
+actors that stayed would keep a training from restarting after it lost a worker.
 """
 
 import time
@@ -10,21 +10,22 @@ from collections.abc import Callable
 from csl_dist.cluster.background import Background
 from csl_dist.cluster.session import connect
 from csl_dist.cluster.stage import Stage
-from csl_dist.predict.plan import drop_scored_weights, plan_scorers, scored_annotations
-from csl_dist.predict.stage import score, scoring_pool, scoring_rows
-from csl_dist.run import Run
+from csl_dist.predict.plan import drop_used_weights, plan_scorers
+from csl_dist.predict.stage import predict, prediction_pool, row_prediction
+from csl_dist.training.inputs import Inputs
+from csl_dist.training.scorers import num_epochs
 from csl_dist.training.stage import TITLE, fit_trainings, planned_trainings, unfinished
 
 LOOK_SECONDS = 2.0
 """Between two looks for new checkpoints."""
 
 
-def train_and_score(stage: Stage) -> None:
-    """Trains, and scores beside it."""
-    trainings = planned_trainings(stage.run)
+def train_and_predict(stage: Stage) -> None:
+    """Trains, and predicts beside it."""
+    trainings = planned_trainings(stage.inputs)
     if not unfinished(trainings):
         fit_trainings(stage, trainings, title=TITLE)  # says that all is trained
-        score(stage)
+        predict(stage)
         return
     connect(verbose=stage.verbose)  # here, because two threads would do it twice
     training = Background(lambda: fit_trainings(stage, trainings, title=TITLE))
@@ -35,41 +36,41 @@ def train_and_score(stage: Stage) -> None:
 
     _follow(stage, goes_on)
     training.wait()
-    score(stage)
+    predict(stage)
 
 
-def score_and_follow(stage: Stage) -> None:
-    """Scores what a training elsewhere publishes, until it has all its epochs."""
+def predict_and_follow(stage: Stage) -> None:
+    """Predicts with what a training elsewhere publishes, until it has all its epochs."""
 
     def goes_on() -> bool:
         time.sleep(LOOK_SECONDS)
-        return _lacks_epochs(stage.run)
+        return _lacks_epochs(stage.inputs)
 
-    if _lacks_epochs(stage.run):
+    if _lacks_epochs(stage.inputs):
         _follow(stage, goes_on)
-    score(stage)
+    predict(stage)
 
 
 def _follow(stage: Stage, goes_on: Callable[[], bool]) -> None:
-    """Scores what there is, again and again; `goes_on` waits before it answers."""
-    run = stage.run
-    annotations = scored_annotations(run)
-    plans = plan_scorers(run, annotations, so_far=True)
-    with scoring_rows(stage, plans) as rows:
+    """Predicts with what there is, again and again; `goes_on` waits before it answers."""
+    inputs = stage.inputs
+    plans = plan_scorers(inputs, so_far=True)
+    with row_prediction(stage, plans) as rows:
         while goes_on():
-            plans = plan_scorers(run, annotations, so_far=True)
-            with scoring_pool(stage, annotations) as pool:
-                rows.score(plans, pool)
-            drop_scored_weights(run, plans)
+            plans = plan_scorers(inputs, so_far=True)
+            with prediction_pool(stage) as pool:
+                rows.predict(plans, pool)
+            drop_used_weights(inputs, plans)
 
 
-def _lacks_epochs(run: Run) -> bool:
+def _lacks_epochs(inputs: Inputs) -> bool:
     """Whether any checkpoint that is to be trained is not there."""
-    trained = [(scorer, run.num_epochs(scorer)) for scorer in run.config.scorers]
+    config = inputs.run.config
+    trained = [(scorer, num_epochs(config, scorer)) for scorer in config.scorers]
     return any(
-        not set(range(1, num_epochs + 1))
-        <= set(run.checkpoint_store(scorer, fold.index).published_epochs())
-        for scorer, num_epochs in trained
-        if num_epochs is not None
-        for fold in run.dataset.folds
+        not set(range(1, epochs + 1))
+        <= set(inputs.checkpoints.store(scorer, fold.index).published_epochs())
+        for scorer, epochs in trained
+        if epochs is not None
+        for fold in inputs.run.dataset.folds
     )

@@ -1,17 +1,19 @@
-"""What an audit has to score: every scorer's units, which of them are done, and which are left."""
+"""What an audit has to predict: every scorer's units, and which of them are left."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from csl_dist.data.layouts import Fold
-from csl_dist.errors import CheckpointError
-from csl_dist.flag.rehearse import swapped_copies
-from csl_dist.predict.forward import ScoreSlice, ScoreUnit, plan_groups, refuse_leakage
-from csl_dist.predict.trajectories import Group
-from csl_dist.run import CNN, Run, require_features, seen_features
+from csl_dist.config import CNN
+from csl_dist.data.dataset import Fold
+from csl_dist.errors import CheckpointError, LeakageError
+from csl_dist.features.source import require_features
+from csl_dist.predict.trajectories import Group, TrajectoryStore
+from csl_dist.predict.units import PredictSlice, PredictUnit, plan_groups
 from csl_dist.storage.ledger import Unit
 from csl_dist.strategies import selected_epochs
 from csl_dist.training.checkpoints import CheckpointInfo
+from csl_dist.training.inputs import Inputs
+from csl_dist.training.scorers import num_epochs
 from csl_dist.types import Annotation, Split
 
 
@@ -20,7 +22,7 @@ class ScorerPlan:
     """All units of one scorer, over all folds."""
 
     scorer: str
-    units: dict[Group, tuple[ScoreUnit, ...]]
+    units: dict[Group, tuple[PredictUnit, ...]]
     num_expected: int
     """Units when training is over; as many as there are now where it is."""
 
@@ -33,41 +35,33 @@ class ScorerPlan:
         return {unit.checkpoint.epoch: unit.unit for unit in self.units[group]}
 
     def epochs_of(self, fold: int) -> set[int]:
-        """Epochs of the checkpoints that a fold's videos are scored with."""
+        """Epochs of the checkpoints that a fold's videos are run through."""
         groups = [units for group, units in self.units.items() if group.fold == fold]
         return {unit.checkpoint.epoch for units in groups for unit in units}
 
 
-def scored_annotations(run: Run) -> list[Annotation]:
-    """All that no training sees: videos to audit, those that set the threshold, and copies."""
-    held_out = {split: run.split_annotations(split) for split in (Split.AUDIT, Split.VAL)}
-    copies = swapped_copies(run, held_out)
-    return [*held_out[Split.AUDIT], *held_out[Split.VAL], *(copy.wrong for copy in copies)]
-
-
-def plan_scorers(
-    run: Run, annotations: Sequence[Annotation], *, so_far: bool = False
-) -> list[ScorerPlan]:
+def plan_scorers(inputs: Inputs, *, so_far: bool = False) -> list[ScorerPlan]:
     """The plan of every scorer; `so_far` while training still adds checkpoints."""
-    return [_plan_scorer(run, scorer, annotations, so_far) for scorer in run.config.scorers]
+    annotations = inputs.labels.held_out()
+    return [_plan_scorer(inputs, name, annotations, so_far) for name in inputs.run.config.scorers]
 
 
 def _plan_scorer(
-    run: Run, scorer: str, annotations: Sequence[Annotation], so_far: bool
+    inputs: Inputs, scorer: str, annotations: Sequence[Annotation], so_far: bool
 ) -> ScorerPlan:
-    config = run.config.score
-    units: dict[Group, tuple[ScoreUnit, ...]] = {}
+    config = inputs.run.config.predict
+    units: dict[Group, tuple[PredictUnit, ...]] = {}
     num_expected = 0
-    for fold in run.dataset.folds:
-        checkpoints, num_checkpoints = _checkpoints(run, scorer, fold, so_far)
-        source = run.features_of(scorer, fold.index)
-        require_features(source, fold.scored)
-        scored = set(fold.scored)
-        held_out = [a for a in annotations if a.footage in scored]
-        features = {a.video: seen_features(source, a) for a in held_out}
+    for fold in inputs.run.dataset.folds:
+        checkpoints, num_checkpoints = _checkpoints(inputs, scorer, fold, so_far)
+        source = inputs.seen_features(scorer, fold.index, Split.AUDIT)
+        require_features(source, fold.held_out)
+        wanted = set(fold.held_out)
+        own = [a for a in annotations if a.original in wanted]
+        features = {a.video: source.fingerprint(a.video) for a in own}
         # Apart, because a corrected label can move a copy's frames, but never a video's.
-        copies = [a for a in held_out if a.copy_of is not None]
-        videos = [a for a in held_out if a.copy_of is None]
+        videos = [a for a in own if a.original == a.video]
+        copies = [a for a in own if a.original != a.video]
         groups = [
             group
             for part in (videos, copies)
@@ -78,25 +72,26 @@ def _plan_scorer(
         num_expected += len(groups) * num_checkpoints
         for group in groups:
             units[group] = tuple(
-                ScoreUnit(checkpoint=checkpoint, group=group, dtype=config.dtype)
+                PredictUnit(checkpoint=checkpoint, group=group, dtype=config.dtype)
                 for checkpoint in checkpoints
             )
     return ScorerPlan(scorer=scorer, units=units, num_expected=num_expected)
 
 
 def _checkpoints(
-    run: Run, scorer: str, fold: Fold, so_far: bool
+    inputs: Inputs, scorer: str, fold: Fold, so_far: bool
 ) -> tuple[list[CheckpointInfo], int]:
-    """The checkpoints to score a fold with, and how many it will be in the end."""
-    config = run.config.score
-    store = run.checkpoint_store(scorer, fold.index)
-    num_epochs = run.num_epochs(scorer)
-    if so_far and num_epochs is not None:
-        chosen = selected_epochs(range(1, num_epochs + 1), config.checkpoints)
-        infos = [info for info in store.infos(num_epochs) if info.epoch in chosen]
+    """The checkpoints to run over a fold's videos, and how many it will be in the end."""
+    config = inputs.run.config.predict
+    store = inputs.checkpoints.store(scorer, fold.index)
+    epochs = num_epochs(inputs.run.config, scorer)
+    if so_far and epochs is not None:
+        chosen = selected_epochs(range(1, epochs + 1), config.checkpoints)
+        infos = [info for info in store.infos(epochs) if info.epoch in chosen]
         num_checkpoints = len(chosen)
     else:
-        infos = run.checkpoints(scorer, fold.index, config.checkpoints)
+        source = inputs.features.of(scorer, fold.index)
+        infos = inputs.checkpoints.infos(scorer, fold.index, source, config.checkpoints)
         num_checkpoints = len(infos)
     if config.on_bad_checkpoint == "skip":
         bad = store.bad()
@@ -109,46 +104,65 @@ def _checkpoints(
         num_checkpoints -= len(infos) - len(usable)
         infos = usable
     for info in infos[:1]:
-        refuse_leakage(info, fold.scored, run.config.audit.allow_in_sample)
+        refuse_leakage(info, fold.held_out, inputs.run.config.audit.allow_in_sample)
     return infos, num_checkpoints
 
 
-def unpublished_groups(run: Run, plan: ScorerPlan) -> list[Group]:
+def refuse_leakage(
+    checkpoint: CheckpointInfo, videos: Sequence[str], allowed: Sequence[str]
+) -> None:
+    """Stops an audit of videos that the checkpoint was trained on."""
+    leaked = sorted(set(videos) & set(checkpoint.train_ids) - set(allowed))
+    if leaked:
+        names = ", ".join(leaked[:10]) + (f" and {len(leaked) - 10} more" if leaked[10:] else "")
+        raise LeakageError(
+            f"{len(leaked)} of the videos to audit were used to train scorer "
+            f"{checkpoint.scorer!r}: {names}; move them out of the audit, or name them in "
+            "audit.allow_in_sample"
+        )
+
+
+def store_of(inputs: Inputs, scorer: str) -> TrajectoryStore:
+    """The trajectories of one of a run's scorers."""
+    return TrajectoryStore(inputs.run.layout.scorer(scorer))
+
+
+def unpublished_groups(inputs: Inputs, plan: ScorerPlan) -> list[Group]:
     """Groups that are not published with exactly these units."""
-    store = run.trajectories(plan.scorer)
+    store = store_of(inputs, plan.scorer)
     known = store.published_fingerprints()
     return [g for g in plan.units if not store.is_published(g, plan.units_of(g), known)]
 
 
-def pending_slices(run: Run, plan: ScorerPlan) -> list[ScoreSlice]:
-    """What is left to score, by checkpoint, the earliest first."""
-    store = run.trajectories(plan.scorer)
-    groups = unpublished_groups(run, plan)
-    scored = store.scored(groups, store.published_fingerprints())
-    left: dict[tuple[int, int], list[ScoreUnit]] = {}
+def pending_slices(inputs: Inputs, plan: ScorerPlan) -> list[PredictSlice]:
+    """What is left to predict, by checkpoint, the earliest first."""
+    store = store_of(inputs, plan.scorer)
+    groups = unpublished_groups(inputs, plan)
+    written = store.written(groups, store.published_fingerprints())
+    left: dict[tuple[int, int], list[PredictUnit]] = {}
     for group in groups:
         for unit in plan.units[group]:
-            if unit.unit.fingerprint not in scored[group]:
+            if unit.unit.fingerprint not in written[group]:
                 place = (unit.checkpoint.epoch, unit.checkpoint.fold)
                 left.setdefault(place, []).append(unit)
-    adapt = run.config.features.adapt
-    batch_frames = run.config.score.batch_frames
+    config = inputs.run.config
+    adapt, batch_frames = config.features.adapt, config.predict.batch_frames
     if plan.scorer == CNN and adapt is not None:
         batch_frames = adapt.batch_frames
     return [
-        ScoreSlice(scorer=plan.scorer, units=tuple(units), batch_frames=batch_frames)
+        PredictSlice(scorer=plan.scorer, units=tuple(units), batch_frames=batch_frames)
         for _, units in sorted(left.items())
     ]
 
 
-def skipped_checkpoints(run: Run) -> dict[str, str]:
+def skipped_checkpoints(inputs: Inputs) -> dict[str, str]:
     """Why checkpoints are not part of the trajectories, by scorer, fold and epoch."""
-    if run.config.score.on_bad_checkpoint == "error":
+    if inputs.run.config.predict.on_bad_checkpoint == "error":
         return {}
     stores = {
-        f"{scorer}/fold-{fold.index}": run.checkpoint_store(scorer, fold.index)
-        for scorer in run.config.scorers
-        for fold in run.dataset.folds
+        f"{scorer}/fold-{fold.index}": inputs.checkpoints.store(scorer, fold.index)
+        for scorer in inputs.run.config.scorers
+        for fold in inputs.run.dataset.folds
     }
     return {
         f"{place}/epoch-{epoch:04d}": reason
@@ -157,23 +171,24 @@ def skipped_checkpoints(run: Run) -> dict[str, str]:
     }
 
 
-def drop_scored_weights(run: Run, plans: Sequence[ScorerPlan]) -> None:
-    """Deletes the weights that `checkpoints.keep` does not keep, of plans that are all scored."""
-    if run.config.checkpoints.keep == "all":
+def drop_used_weights(inputs: Inputs, plans: Sequence[ScorerPlan]) -> None:
+    """Deletes the weights that `checkpoints.keep` does not keep, of plans that are all done."""
+    if inputs.run.config.checkpoints.keep == "all":
         return
     for plan in plans:
-        if run.num_epochs(plan.scorer) is None:
+        epochs = num_epochs(inputs.run.config, plan.scorer)
+        if epochs is None:
             continue  # imported: the user's own, who may have no copy
-        for fold in run.dataset.folds:
-            store = run.checkpoint_store(plan.scorer, fold.index)
-            kept = _kept_epochs(run, plan.scorer, store.published_epochs())
-            scored = plan.epochs_of(fold.index)
-            store.drop_weights(set(store.loadable_epochs()) & scored - kept)
+        for fold in inputs.run.dataset.folds:
+            store = inputs.checkpoints.store(plan.scorer, fold.index)
+            kept = _kept_epochs(inputs, epochs, store.published_epochs())
+            used = plan.epochs_of(fold.index)
+            store.drop_weights(set(store.loadable_epochs()) & used - kept)
 
 
-def _kept_epochs(run: Run, scorer: str, published: list[int]) -> set[int]:
+def _kept_epochs(inputs: Inputs, num_epochs: int, published: list[int]) -> set[int]:
+    config = inputs.run.config
     kept = set(published[-1:])
-    num_epochs = run.num_epochs(scorer)
-    if run.config.checkpoints.keep == "selected" and num_epochs is not None:
-        kept |= set(selected_epochs(range(1, num_epochs + 1), run.config.reduce.checkpoints))
+    if config.checkpoints.keep == "selected":
+        kept |= set(selected_epochs(range(1, num_epochs + 1), config.score.checkpoints))
     return kept

@@ -1,4 +1,4 @@
-"""Scoring on Ray: a pool of actors, one per GPU or CPU share, each taking the next checkpoint."""
+"""Prediction on Ray: a pool of actors, one a GPU or CPU share, each takes the next checkpoint."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,71 +14,70 @@ from csl_dist.cluster.pool import ActorPool, Done
 from csl_dist.cluster.progress import Bar, progress_bar
 from csl_dist.cluster.session import Resources, connect
 from csl_dist.cluster.stage import Stage
-from csl_dist.config import ScoreConfig
+from csl_dist.config import PredictConfig
 from csl_dist.errors import ConfigError
 from csl_dist.features.node_cache import forget_node_folder
-from csl_dist.predict.actor import Publication, ScoreActor, SliceResult
-from csl_dist.predict.forward import ScoreSlice, split_slices
+from csl_dist.predict.actor import PredictActor, Publication, SliceResult
 from csl_dist.predict.plan import (
     ScorerPlan,
-    drop_scored_weights,
+    drop_used_weights,
     pending_slices,
     plan_scorers,
-    scored_annotations,
+    store_of,
     unpublished_groups,
 )
 from csl_dist.predict.pulse import Pulse, end_pulse, put_pulse
-from csl_dist.run import Run, moved_of
-from csl_dist.types import Annotation, Moved
+from csl_dist.predict.units import PredictSlice, split_slices
+from csl_dist.training.inputs import Inputs
+from csl_dist.types import Split
 
 PULSE_SECONDS = 5.0
 VIDEOS_PER_TASK = 16
 """Videos that an actor publishes at a time."""
 
 
-def score(stage: Stage) -> None:
+def predict(stage: Stage) -> None:
     """Evaluates every checkpoint on every held-out video, and publishes the trajectories."""
-    run = stage.run
-    annotations = scored_annotations(run)
-    plans = plan_scorers(run, annotations)
-    if any(unpublished_groups(run, plan) for plan in plans):
-        with scoring_pool(stage, annotations) as pool:
-            with scoring_rows(stage, plans) as rows:
-                while rows.score(plans, pool) > 0:
-                    plans = plan_scorers(run, annotations)
+    inputs = stage.inputs
+    plans = plan_scorers(inputs)
+    if any(unpublished_groups(inputs, plan) for plan in plans):
+        with prediction_pool(stage) as pool:
+            with row_prediction(stage, plans) as rows:
+                while rows.predict(plans, pool) > 0:
+                    plans = plan_scorers(inputs)
             publish(stage, plans, pool)
-        _forget_node_folders(run.layout.root.url)
+        _forget_node_folders(stage.run.layout.root.url)
     else:
         total = sum(plan.num_units for plan in plans)
-        stage.say(f"trajectories: all {total} units are scored")
-    drop_scored_weights(run, plans)
+        stage.say(f"trajectories: all {total} units are predicted")
+    drop_used_weights(inputs, plans)
 
 
-def scoring_pool(stage: Stage, annotations: Sequence[Annotation]) -> ActorPool:
+def prediction_pool(stage: Stage) -> ActorPool:
     """Actors that have a GPU each, or a share of the CPUs."""
-    config = stage.run.config.score
+    config = stage.run.config.predict
     resources = connect(verbose=stage.verbose)
     return ActorPool(
-        _actor_maker(stage.run, moved_of(annotations), resources),
+        _actor_maker(stage.inputs, resources),
         num_actors=_num_actors(config, resources),
         max_retries=config.max_retries,
     )
 
 
 @contextmanager
-def scoring_rows(stage: Stage, plans: Sequence[ScorerPlan]) -> Iterator["RowScoring"]:
-    """Shows a bar over all units that are expected, while rounds of scoring go on."""
+def row_prediction(stage: Stage, plans: Sequence[ScorerPlan]) -> Iterator["RowPrediction"]:
+    """Shows a bar over all units that are expected, while rounds of prediction go on."""
     total = sum(plan.num_expected for plan in plans)
-    left = [part for plan in plans for part in pending_slices(stage.run, plan)]
+    left = [part for plan in plans for part in pending_slices(stage.inputs, plan)]
     num_left = sum(len(part.units) for part in left)
     num_done = sum(plan.num_units for plan in plans) - num_left
-    with progress_bar(stage.console, "score: units", total=total, done=num_done) as bar:
-        yield RowScoring(stage, bar, total, num_done)
+    with progress_bar(stage.console, "predict: units", total=total, done=num_done) as bar:
+        yield RowPrediction(stage, bar, total, num_done)
     end_pulse(stage.run.layout)
 
 
-class RowScoring:
-    """Scores what is missing of plans, in one round or several."""
+class RowPrediction:
+    """Predicts what is missing of plans, in one round or several."""
 
     def __init__(self, stage: Stage, bar: Bar, total: int, num_done: int):
         self._stage = stage
@@ -88,16 +87,16 @@ class RowScoring:
         self._num_lost = 0
         self._bad: set[str] = set()
         self._busy_seconds = 0.0
-        self._num_scored = 0
+        self._num_predicted = 0
         """Units done in these rounds; `_num_done` also has those of earlier runs."""
         self._num_frames = 0
         self._last_pulse = 0.0
 
-    def score(self, plans: Sequence[ScorerPlan], pool: ActorPool) -> int:
+    def predict(self, plans: Sequence[ScorerPlan], pool: ActorPool) -> int:
         """Writes all rows that are missing; tells how many checkpoints proved bad."""
-        run = self._stage.run
-        slices = [part for plan in plans for part in pending_slices(run, plan)]
-        _lay_out_rows(run, plans, slices)
+        inputs = self._stage.inputs
+        slices = [part for plan in plans for part in pending_slices(inputs, plan)]
+        _lay_out_rows(inputs, plans, slices)
         bad_before, lost_before = len(self._bad), self._num_lost - pool.num_lost
         begun = time.monotonic()
         for done in pool.run(split_slices(slices, pool.num_actors), prefetch=True):
@@ -108,16 +107,16 @@ class RowScoring:
             self._note(done)
         return len(self._bad) - bad_before
 
-    def _note(self, done: Done[ScoreSlice]) -> None:
+    def _note(self, done: Done[PredictSlice]) -> None:
         part, result = done.task, done.result
         self._tell(part, result)
         self._num_done += len(part.units)
-        self._num_scored += len(part.units)
+        self._num_predicted += len(part.units)
         self._num_frames += part.num_frames
         rate = self._num_frames / self._busy_seconds
         units_left = self._total - self._num_done
-        # Units to come may not be known yet; those that are scored stand for them.
-        seconds_a_unit = self._busy_seconds / self._num_scored
+        # Units to come may not be known yet; those that are done stand for them.
+        seconds_a_unit = self._busy_seconds / self._num_predicted
         pulse = Pulse(
             units_done=self._num_done,
             units_total=self._total,
@@ -134,37 +133,39 @@ class RowScoring:
             self._last_pulse = time.monotonic()
             put_pulse(self._stage.run.layout, pulse)
 
-    def _tell(self, part: ScoreSlice, result: SliceResult) -> None:
+    def _tell(self, part: PredictSlice, result: SliceResult) -> None:
         """Says what a user should know of a slice that did not go as asked for."""
         if result.bad is not None and result.bad not in self._bad:
             self._bad.add(result.bad)
-            store = self._stage.run.checkpoint_store(part.scorer, part.checkpoint.fold)
+            store = self._stage.inputs.checkpoints.store(part.scorer, part.checkpoint.fold)
             store.mark_bad(part.checkpoint, result.bad)
             self._stage.say(f"skipped: {result.bad}")
         if result.batch_frames is not None:
             self._stage.say(
-                f"score: memory suffices for {result.batch_frames} frames at once, not for the "
-                f"{part.batch_frames} of score.batch_frames"
+                f"predict: memory suffices for {result.batch_frames} frames at once, not for the "
+                f"{part.batch_frames} of predict.batch_frames"
             )
 
 
-def _lay_out_rows(run: Run, plans: Sequence[ScorerPlan], slices: Sequence[ScoreSlice]) -> None:
+def _lay_out_rows(
+    inputs: Inputs, plans: Sequence[ScorerPlan], slices: Sequence[PredictSlice]
+) -> None:
     """Makes room for the rows of all groups that slices write to."""
     for plan in plans:
-        store = run.trajectories(plan.scorer)
+        store = store_of(inputs, plan.scorer)
         own = [unit for part in slices if part.scorer == plan.scorer for unit in part.units]
         for group in dict.fromkeys(unit.group for unit in own):
             store.create_rows(
                 group,
                 plan.units_of(group),
-                num_classes=len(run.dataset.classes),
-                dtype=run.config.score.dtype,
+                num_classes=len(inputs.run.dataset.classes),
+                dtype=inputs.run.config.predict.dtype,
             )
 
 
 def publish(stage: Stage, plans: Sequence[ScorerPlan], pool: ActorPool) -> None:
     """Turns rows into trajectories."""
-    groups = [(p, group) for p in plans for group in unpublished_groups(stage.run, p)]
+    groups = [(p, group) for p in plans for group in unpublished_groups(stage.inputs, p)]
     parts = [
         Publication(
             scorer=plan.scorer,
@@ -176,11 +177,11 @@ def publish(stage: Stage, plans: Sequence[ScorerPlan], pool: ActorPool) -> None:
         for first in range(0, len(group.videos), VIDEOS_PER_TASK)
     ]
     total = sum(len(group.videos) for _, group in groups)
-    with progress_bar(stage.console, "score: publish", total=total) as bar:
+    with progress_bar(stage.console, "predict: publish", total=total) as bar:
         for done in pool.run(parts, method="publish"):
             bar.advance(len(done.task.group.videos[done.task.videos]))
     for plan, group in groups:
-        stage.run.trajectories(plan.scorer).drop_rows(group)
+        store_of(stage.inputs, plan.scorer).drop_rows(group)
 
 
 def _forget_node_folders(root: str) -> None:
@@ -198,32 +199,33 @@ def _forget_node_folders(root: str) -> None:
         )
 
 
-def _num_actors(config: ScoreConfig, resources: Resources) -> int:
+def _num_actors(config: PredictConfig, resources: Resources) -> int:
     """How many actors the cluster has room for."""
     if resources.num_gpus:
         return resources.num_gpus
     if config.cpus_per_worker > resources.num_cpus:
         raise ConfigError(
-            f"score.cpus_per_worker is {config.cpus_per_worker}, but the cluster has "
+            f"predict.cpus_per_worker is {config.cpus_per_worker}, but the cluster has "
             f"{resources.num_cpus} CPUs; lower it"
         )
     return resources.num_cpus // config.cpus_per_worker
 
 
-def _actor_maker(run: Run, moved: dict[str, Moved], resources: Resources) -> Callable[[], Any]:
-    """What starts a ScoreActor with its share of the cluster."""
-    config = run.config.score
+def _actor_maker(inputs: Inputs, resources: Resources) -> Callable[[], Any]:
+    """What starts a PredictActor with its share of the cluster."""
+    run = inputs.run
+    config = run.config.predict
     share = {"num_gpus": 1} if resources.num_gpus else {"num_cpus": config.cpus_per_worker}
-    actor_class = ray.remote(**share, max_concurrency=2)(ScoreActor)
+    actor_class = ray.remote(**share, max_concurrency=2)(PredictActor)
 
     @cache
     def shared() -> tuple[Any, Any]:
         """One copy on each node, however many actors there are; none where there are none."""
         sources = {
-            (scorer, fold.index): run.features_of(scorer, fold.index)
+            (scorer, fold.index): inputs.features.of(scorer, fold.index)
             for scorer in run.config.scorers
             for fold in run.dataset.folds
         }
-        return ray.put(sources), ray.put(moved)
+        return ray.put(sources), ray.put(inputs.labels.derived(Split.AUDIT))
 
     return lambda: actor_class.remote(config, run.layout, *shared())

@@ -1,10 +1,10 @@
 """TrajectoryStore: log-probabilities of every class, frame and checkpoint, without labels.
 
-Scoring writes rows: one checkpoint's log-probabilities of one group of videos, whole chunks that no
-other unit touches, with a record last. When all rows of a group are there, they are compacted into
-one array (E, T, C) per video, chunked by frames so that a frame's whole trajectory is one read. A
-record with a version number names the array that counts, the highest version; putting the record is
-what publishes the array, and only then do the one before and the rows go.
+Prediction writes rows: one checkpoint's log-probabilities of one group of videos, whole chunks that
+no other unit touches, with a record last. When all rows of a group are there, they are compacted
+into one array (E, T, C) a video, chunked by frames so that a frame's whole trajectory is one read.
+A record with a version number names the array that counts, the highest version; putting the record
+is what publishes the array, and only then do the one before and the rows go.
 """
 
 from collections import defaultdict
@@ -42,7 +42,7 @@ Part = TypeVar("Part")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Videos that one unit scores together, and where each lies in the rows."""
+    """Videos that one unit covers, and where each is in the rows."""
 
     fold: int
     videos: tuple[str, ...]
@@ -156,15 +156,15 @@ class TrajectoryStore:
         wanted = fingerprint(_rows_of(units))
         return all(known.get(key_part(video)) == wanted for video in group.videos)
 
-    def scored(self, groups: Sequence[Group], known: Collection[str]) -> dict[Group, set[str]]:
+    def written(self, groups: Sequence[Group], known: Collection[str]) -> dict[Group, set[str]]:
         """Fingerprints of each group's units whose rows exist, written or published.
 
         `known` are the videos of `published_fingerprints`; no other video is looked for.
         """
-        written: dict[str, set[str]] = defaultdict(set)
+        rows: dict[str, set[str]] = defaultdict(set)
         for unit in self._rows.done():
-            written[unit.name.rsplit("/", 1)[0]].add(unit.fingerprint)
-        return {group: written[group.key] | self._published_rows(group, known) for group in groups}
+            rows[unit.name.rsplit("/", 1)[0]].add(unit.fingerprint)
+        return {group: rows[group.key] | self._published_rows(group, known) for group in groups}
 
     def _published_rows(self, group: Group, known: Collection[str]) -> set[str]:
         """Fingerprints of the units that all videos of a group are published with."""
@@ -247,7 +247,7 @@ class TrajectoryStore:
         return None
 
     def remove(self, video: str) -> None:
-        """Deletes a published trajectory, which is then to be scored again."""
+        """Deletes a published trajectory, which is then to be predicted again."""
         self._published.forget(self._published.done(key_part(video)))
         self._storage.delete_folder(f"trajectories.zarr/{key_part(video)}")
 
@@ -293,7 +293,7 @@ class TrajectoryStore:
 
 
 class _VideoRows:
-    """The rows of one video: some from what was just scored, some from an earlier array."""
+    """The rows of one video: some just predicted, some from an earlier array."""
 
     def __init__(
         self,

@@ -108,7 +108,7 @@ def checkpoint_losses(audit: Audit, details: list[VideoDetails]) -> dict[str, Fl
     trained = train_losses(audit.layout, audit.scorer)
     if len(trained):
         lines["training videos"] = trained
-    validation = [v.id for v in audit.scored_videos() if v.split is Split.VAL][:MAX_VALIDATION]
+    validation = [v.id for v in audit.held_out_videos() if v.split is Split.VAL][:MAX_VALIDATION]
     groups = {
         f"{len(validation)} validation videos": [
             shrunk_losses(audit, video).mean_E for video in validation

@@ -110,7 +110,7 @@ def _spans(flags: pd.DataFrame) -> Sequence[Span]:
 
 def calibration_sentence(audit: Audit) -> str | None:
     """A sentence on how many planted errors the rule finds."""
-    from csl_dist.flag.calibrate import Calibration  # scikit-learn takes a second to import
+    from csl_dist.flag.calibration import Calibration  # scikit-learn takes a second to import
 
     root = audit.layout.root
     if not root.exists(audit.layout.CALIBRATION):

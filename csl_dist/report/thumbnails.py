@@ -9,8 +9,7 @@ import numpy as np
 from PIL import Image
 
 from csl_dist.audit.reader import Audit
-from csl_dist.data.media.frames import FrameFolder
-from csl_dist.data.media.video import VideoFile
+from csl_dist.data.media.pixels import pixel_source
 from csl_dist.errors import CslError
 from csl_dist.types import Media, Span
 
@@ -24,18 +23,12 @@ def span_pictures(audit: Audit, video: str, spans: Sequence[Span]) -> dict[Span,
     if found.media is Media.FEATURES or not Path(found.source).exists():
         return {}
     annotation = audit.annotation(video)
-    source = (
-        FrameFolder(found.source, found.source_fps)
-        if found.media is Media.FRAMES
-        else VideoFile(found.source)
-    )
+    source = pixel_source(found)
     pictures = {}
     for span in spans:
         frames = np.unique(np.linspace(span.start, span.stop - 1, PER_SPAN).astype(int))
-        if annotation.order_T is not None:
-            frames = np.sort(annotation.order_T[frames])
         try:
-            shown = source.decode(annotation.times_T[frames])
+            shown = source.decode(np.sort(annotation.source_times_T[frames]))
             pictures[span] = [
                 _data_uri(Image.fromarray(pixels))
                 for pixels in shown

@@ -1,18 +1,17 @@
 """Corrected labels from decisions: of frames, and as label files for `csl relabel`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from csl_dist.audit.reader import Audit
 from csl_dist.audit.relabel import changed_annotations
-from csl_dist.data.layouts.corrected import corrected_labels
-from csl_dist.data.layouts.rewritten import Edge, Renaming, write_renamed
+from csl_dist.data.layouts import Edge, Renaming, corrected_labels, write_renamed
 from csl_dist.errors import DataError
 from csl_dist.review.store import Decision, Review, SpanKey, is_disputed
-from csl_dist.types import Annotation, IntArray, Span, Timeline, Video, runs_of
+from csl_dist.types import Annotation, IntArray, Span, Timeline, runs_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,13 +79,15 @@ def write_corrected(
     }
     files = write_renamed(
         audit.config.dataset,
-        _with_current_labels(audit),
+        audit.held_out_videos(),
         {
             video: _renamings(audit, before_T, after_T, video)
             for video, (before_T, after_T) in wanted.items()
         },
-        frame_rates={video: _timeline(audit.annotation(video)).fps for video in wanted},
+        frame_rates={video: audit.annotation(video).timeline.fps for video in wanted},
         out=out,
+        current=_current_files(audit),
+        inputs=[video.labels for video in audit.videos_by_id.values()],
     )
     return WrittenLabels(
         files=files,
@@ -103,16 +104,14 @@ def _in_source_order(
     """Labels (T,) before and after, in the order of the source's frames."""
     before_T = annotation.labels_T
     after_T = corrected(before_T, own, classes)
-    if annotation.order_T is None:
-        return before_T, after_T
-    # The audit saw frames in a planted order: its frame t is the source's frame order_T[t].
-    back_T = np.argsort(annotation.order_T, kind="stable")
+    # In a derived video, frames are not in the order of the source.
+    back_T = np.argsort(annotation.source_times_T, kind="stable")
     return before_T[back_T], after_T[back_T]
 
 
 def _renamings(audit: Audit, before_T: IntArray, after_T: IntArray, video: str) -> list[Renaming]:
     """Spans whose label changes, with the times of their edges."""
-    timeline = _timeline(audit.annotation(video))
+    timeline = audit.annotation(video).timeline
     changed_T = np.where(before_T != after_T, after_T, -2)
     return [
         Renaming(
@@ -138,24 +137,15 @@ def _edge(timeline: Timeline, frame: int) -> Edge:
     return Edge(after=before, at=at, middle=(before + at) / 2)
 
 
-def _timeline(annotation: Annotation) -> Timeline:
-    return Timeline(
-        times_T=annotation.times_T,
-        duration=annotation.duration,
-        source_fps=annotation.source_fps,
-    )
-
-
-def _with_current_labels(audit: Audit) -> list[Video]:
-    """The scored videos, with the label files that this audit read."""
-    videos = []
-    for video in audit.scored_videos():
-        source = audit.labels_from(video.id)
-        if source is not None:
-            found = corrected_labels(audit.config.dataset, audit.classes, [video], Path(source))
-            video = replace(video, labels=found.videos[0].labels)
-        videos.append(video)
-    return videos
+def _current_files(audit: Audit) -> dict[str, str]:
+    """Label files that this audit read instead of those of the dataset, by video."""
+    videos = audit.held_out_videos()
+    sources = {video.id: audit.labels_from(video.id) for video in videos}
+    files: dict[str, str] = {}
+    for source in {source for source in sources.values() if source is not None}:
+        found = corrected_labels(audit.config.dataset, audit.classes, videos, Path(source))
+        files |= {v.id: v.labels for v in found.videos if sources[v.id] == source}
+    return files
 
 
 def _frames_off(audit: Audit, by_video: Mapping[str, Sequence[Correction]], out: Path) -> int:

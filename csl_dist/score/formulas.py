@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 
-from csl_dist.config import ReduceConfig
+from csl_dist.config import ScoreConfig
 from csl_dist.measures import LATE, SEGMENT, SMOOTHED
 from csl_dist.strategies import Strategy, selected_epochs
 from csl_dist.types import NORMAL_MAD, UNLABELLED, FloatArray, IntArray, Span, runs_of
@@ -125,23 +125,32 @@ def smoothed_as_named(
     return score_T
 
 
-def frame_blocks(num_frames: int, values_per_frame: int) -> Iterator[slice]:
-    """Slices that cover a video, each of as many frames as may be held at once."""
-    size = max(1, BLOCK_VALUES // values_per_frame)
-    for start in range(0, num_frames, size):
-        yield slice(start, min(num_frames, start + size))
+def trajectory_blocks(
+    trajectory: Trajectory,
+    *,
+    strategy: Strategy = "full",
+    span: Span | None = None,
+) -> Iterator[tuple[slice, FloatArray]]:
+    """Frames and log-probabilities (E, T, C) of a video, or of a span of it, block by block.
+
+    A block has as many frames as may be held at once; frames are counted from the video's start.
+    """
+    num_checkpoints, num_frames, num_classes = trajectory.shape
+    rows = chosen_rows(trajectory.epochs, strategy)
+    span = span or Span(0, num_frames)
+    size = max(1, BLOCK_VALUES // (num_checkpoints * num_classes))
+    for start in range(span.start, span.stop, size):
+        frames = slice(start, min(span.stop, start + size))
+        yield frames, trajectory.read(frames.start, frames.stop)[rows]
 
 
 def trajectory_scores(
-    trajectory: Trajectory, labels_T: IntArray, weights_C: FloatArray, config: ReduceConfig
+    trajectory: Trajectory, labels_T: IntArray, weights_C: FloatArray, config: ScoreConfig
 ) -> dict[str, FloatArray]:
     """Scores (T,) by name over the selected checkpoints, and `smoothed`, the smoothed CSL."""
-    chosen = chosen_rows(trajectory.epochs, config.checkpoints)
-    num_checkpoints, num_frames, num_classes = trajectory.shape
     parts: dict[str, list[FloatArray]] = {}
-    for block in frame_blocks(num_frames, num_checkpoints * num_classes):
-        logp_ETC = trajectory.read(block.start, block.stop)[chosen]
-        for name, score_T in frame_scores(logp_ETC, labels_T[block], weights_C).items():
+    for frames, logp_ETC in trajectory_blocks(trajectory, strategy=config.checkpoints):
+        for name, score_T in frame_scores(logp_ETC, labels_T[frames], weights_C).items():
             parts.setdefault(name, []).append(score_T)
     scores = {name: np.concatenate(blocks) for name, blocks in parts.items()}
     return scores | {"smoothed": smooth(scores["csl"], config.window)}
@@ -149,11 +158,8 @@ def trajectory_scores(
 
 def late_probabilities(trajectory: Trajectory, span: Span, strategy: Strategy) -> FloatArray:
     """Mean probability (C,) of each class in a span, over the later half of the checkpoints."""
-    num_checkpoints, _, num_classes = trajectory.shape
-    chosen = chosen_rows(trajectory.epochs, strategy)
-    total_C = np.zeros(num_classes)
-    for block in frame_blocks(len(span), num_checkpoints * num_classes):
-        logp_ETC = trajectory.read(span.start + block.start, span.start + block.stop)[chosen]
+    total_C = np.zeros(trajectory.shape[2])
+    for _, logp_ETC in trajectory_blocks(trajectory, strategy=strategy, span=span):
         late_ETC = logp_ETC[len(logp_ETC) // 2 :]
         total_C += np.exp(late_ETC, dtype=np.float64).mean(axis=0).sum(axis=0)
     return total_C / len(span)

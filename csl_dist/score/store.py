@@ -61,16 +61,18 @@ class ScoreStore:
         self, annotation: Annotation, scorer: str, class_weights_C: FloatArray
     ) -> None:
         """Keeps the labels that scores are about to be written for; call it before `write`."""
-        arrays = {"labels": annotation.labels_T, "times": annotation.times_T}
-        if annotation.order_T is not None:
-            arrays["order"] = annotation.order_T
+        arrays = {
+            "labels": annotation.labels_T,
+            "times": annotation.times_T,
+            "source_times": annotation.source_times_T,
+        }
         for name, values_T in arrays.items():
             array = create_array(
                 self._storage,
                 f"{_annotation_key(annotation.video, scorer)}/{name}",
                 shape=values_T.shape,
                 chunks=values_T.shape,
-                dtype="float64" if name == "times" else "int64",
+                dtype="int64" if name == "labels" else "float64",
                 attributes={
                     "class_weights": class_weights_C.tolist(),
                     "source_fps": annotation.source_fps,
@@ -88,13 +90,11 @@ class ScoreStore:
             raise NotReadyError(
                 f"video {video!r} has no scores of {scorer} with their labels; run `csl audit`"
             ) from error
-        times = ChunkReader(self._storage, f"{key}/times")
-        moved = self._storage.exists(f"{key}/order/zarr.json")
         annotation = Annotation(
             video=video,
             labels_T=labels.read(0),
-            times_T=times.read(0),
-            order_T=ChunkReader(self._storage, f"{key}/order").read(0) if moved else None,
+            times_T=ChunkReader(self._storage, f"{key}/times").read(0),
+            shown_T=ChunkReader(self._storage, f"{key}/source_times").read(0),
             source_fps=float(labels.attributes["source_fps"]),
             duration=float(labels.attributes["duration"]),
         )
@@ -116,7 +116,7 @@ class ScoreStore:
         except StorageError as error:
             raise NotReadyError(
                 f"video {video!r} has no score {scorer}/{name}; run `csl audit`, and if it says "
-                f"that all are reduced, delete {self._storage.url} first"
+                f"that all are scored, delete {self._storage.url} first"
             ) from error
         # Frames without a label score NaN, so that a lost chunk must be told by its absence.
         if array.nchunks_initialized < array.nchunks:

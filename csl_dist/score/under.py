@@ -9,8 +9,13 @@ import numpy.typing as npt
 
 from csl_dist.errors import DataError
 from csl_dist.predict.trajectories import Trajectory
-from csl_dist.score.formulas import cumulative_loss, frame_blocks, own_and_rival, weighted_losses
-from csl_dist.types import UNLABELLED, FloatArray, IntArray
+from csl_dist.score.formulas import (
+    cumulative_loss,
+    own_and_rival,
+    trajectory_blocks,
+    weighted_losses,
+)
+from csl_dist.types import UNLABELLED, FloatArray, IntArray, Span
 
 Labels = Sequence[str] | Sequence[int] | npt.NDArray[np.generic]
 """Labels (T,) of a video's frames: class names, or ids with -1 for frames without a label."""
@@ -60,10 +65,10 @@ class LabelledTrajectory:
 
     def _each_block(self, compute: Callable[[FloatArray, IntArray], Values]) -> Iterator[Values]:
         """What `compute` makes of log-probabilities (E, T, C) and labels, block by block."""
-        num_checkpoints, _, num_classes = self.trajectory.shape
-        for block in frame_blocks(len(self.labels_T), num_checkpoints * num_classes):
-            read = self.trajectory.read(self.start + block.start, self.start + block.stop)
-            yield compute(read[self.rows], self.labels_T[block])
+        span = Span(self.start, self.start + len(self.labels_T))
+        for frames, logp_ETC in trajectory_blocks(self.trajectory, span=span):
+            own = slice(frames.start - self.start, frames.stop - self.start)
+            yield compute(logp_ETC[self.rows], self.labels_T[own])
 
 
 def class_ids(labels: Labels, classes: Sequence[str], video: str, num_frames: int) -> IntArray:

@@ -30,7 +30,7 @@ def shown_as(video: Video, annotation: Annotation) -> tuple[str, str | None]:
         )
     if video.media is Media.FRAMES:
         return "frames", None
-    if annotation.order_T is not None:
+    if not annotation.plays_as_is:
         return "frames", "Steps of this video were swapped on purpose, so single frames are shown."
     if Path(video.source).suffix.lower() not in PLAYABLE:
         return "frames", "Browsers can't play this kind of file, so single frames are shown."
@@ -46,8 +46,7 @@ def frame_picture(video: Video, annotation: Annotation, frame: int, width: int) 
         )
     if video.media is Media.FEATURES or not Path(video.source).exists():
         raise NotFoundError(f"video {video.id!r} has no pictures on this machine")
-    shown = frame if annotation.order_T is None else int(annotation.order_T[frame])
-    seconds = float(annotation.times_T[shown])
+    seconds = float(annotation.source_times_T[frame])
     changed = Path(video.source).stat().st_mtime_ns
     return _jpeg(video.source, video.media, video.source_fps, changed, seconds, width)
 

@@ -3,16 +3,16 @@
 Reading them takes neither the dataset nor a model.
 """
 
-import io
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import pandas as pd
 
-from csl_dist.config import RunConfig, parse_config
+from csl_dist.config import RunConfig, config_as_dict, parse_config
 from csl_dist.errors import NotReadyError, StorageError
 from csl_dist.storage.paths import FORMAT_VERSION, RunLayout
+from csl_dist.storage.tables import read_table, table_bytes
 from csl_dist.storage.url import Storage
 from csl_dist.types import Media, Split, Video
 
@@ -23,20 +23,32 @@ class RunFile:
 
     config: RunConfig
     classes: tuple[str, ...]
-    num_scored: int
+    num_held_out: int
     """Videos that checkpoints are evaluated on."""
+    num_folds: int
+    num_to_extract: int
+    encoder: str
+    """Names what makes the features."""
+    has_known_errors: bool
+    versions: dict[str, str]
+    """Of Python and of packages."""
+
+
+def put_run_file(layout: RunLayout, run: RunFile) -> None:
+    """Writes `run.json`, unless it says the same already."""
+    content = {name: getattr(run, name) for name in run.__dataclass_fields__}
+    content |= {"config": config_as_dict(run.config), "format_version": FORMAT_VERSION}
+    layout.root.put_json_if_changed(RunLayout.RUN, content)
 
 
 def read_run_file(root: str) -> RunFile:
     """What a run's root says of it."""
     content = _read(root)
-    config = parse_config(content["config"], where=f"{root}/{RunLayout.RUN}")
-    return RunFile(
-        # The root may have been moved or copied since.
-        config=replace(config, root=Storage(root).url),
-        classes=tuple(content["classes"]),
-        num_scored=content["num_scored"],
-    )
+    config = parse_config(content.pop("config"), where=f"{root}/{RunLayout.RUN}")
+    # The root may have been moved or copied since.
+    content["config"] = replace(config, root=Storage(root).url)
+    content["classes"] = tuple(content["classes"])
+    return RunFile(**{name: content[name] for name in RunFile.__dataclass_fields__})
 
 
 def read_run_config(root: str) -> RunConfig:
@@ -46,11 +58,8 @@ def read_run_config(root: str) -> RunConfig:
 
 def put_videos(layout: RunLayout, videos: Sequence[Video]) -> None:
     """Keeps the list of a run's videos, unless it is there already."""
-    buffer = io.BytesIO()
-    pd.DataFrame([asdict(video) for video in videos]).to_parquet(buffer, index=False)
-    data = buffer.getvalue()
-    if not layout.root.exists(layout.VIDEO_LIST) or layout.root.read(layout.VIDEO_LIST) != data:
-        layout.root.put(layout.VIDEO_LIST, data)
+    table = pd.DataFrame([asdict(video) for video in videos])
+    layout.root.put_if_changed(layout.VIDEO_LIST, table_bytes(table))
 
 
 def read_videos(layout: RunLayout) -> list[Video]:
@@ -59,7 +68,7 @@ def read_videos(layout: RunLayout) -> list[Video]:
         raise NotReadyError(
             f"{layout.root.url} has no list of its videos yet; run `csl audit` on its config"
         )
-    table = pd.read_parquet(io.BytesIO(layout.root.read(layout.VIDEO_LIST)))
+    table = read_table(layout.root, layout.VIDEO_LIST)
     return [_video(row) for row in table.to_dict("records")]
 
 

@@ -122,7 +122,15 @@ class Storage:
         self.attempt("write", key, lambda: obstore.put(self.store(), key, data))
 
     def put_json(self, key: str, value: Any) -> None:
-        self.put(key, (json.dumps(value, indent=2) + "\n").encode())
+        self.put(key, _json(value))
+
+    def put_if_changed(self, key: str, data: bytes) -> None:
+        """Writes a key unless it holds these very bytes, so that its version stays."""
+        if not self.exists(key) or self.read(key) != data:
+            self.put(key, data)
+
+    def put_json_if_changed(self, key: str, value: Any) -> None:
+        self.put_if_changed(key, _json(value))
 
     def list_keys(self, prefix: str = "") -> list[str]:
         """Every key below a prefix that is a whole path part, relative to this storage."""
@@ -246,6 +254,10 @@ REASONS = (
     ),
 )
 """What obstore's messages mean, the first that fits."""
+
+
+def _json(value: Any) -> bytes:
+    return (json.dumps(value, indent=2) + "\n").encode()
 
 
 def _unless_missing(action: Callable[[], Result], otherwise: Result) -> Result:

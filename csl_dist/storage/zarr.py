@@ -119,8 +119,8 @@ def create_array(
         "write",
         key,
         lambda: zarr.create_array(
-            store=ObjectStore(storage.store()),
-            name=key,
+            # A store of its own: Zarr would read and write the metadata of every folder above.
+            store=ObjectStore(storage.child(key).store()),
             shape=shape,
             # An empty axis still needs a chunk of at least one.
             chunks=tuple(max(1, chunk) for chunk in chunks),

@@ -65,6 +65,8 @@ class CheckpointStore:
 
     def __init__(self, storage: Storage):
         self._storage = storage
+        self._infos: dict[int, CheckpointInfo] = {}
+        """What published checkpoints say of themselves, as far as it was read or written here."""
 
     def __repr__(self) -> str:
         return f"CheckpointStore({self._storage.url!r})"
@@ -84,6 +86,7 @@ class CheckpointStore:
         self._storage.put(f"{info.name}/resume.safetensors", safetensors.torch.save(resume_state))
         self._put_metrics(info)
         self._storage.put_json(f"{info.name}/meta.json", dataclasses.asdict(info))
+        self._infos[info.epoch] = info
         self._storage.delete(f"{epoch_name(info.epoch - 1)}/resume.safetensors")
         return info
 
@@ -102,7 +105,17 @@ class CheckpointStore:
     def infos(self, num_epochs: int | None = None) -> list[CheckpointInfo]:
         """The published checkpoints, up to an epoch, in order."""
         epochs = [e for e in self.published_epochs() if num_epochs is None or e <= num_epochs]
-        return [self._read_info(f"{epoch_name(epoch)}/meta.json") for epoch in epochs]
+        return [self._info(epoch) for epoch in epochs]
+
+    def first(self) -> CheckpointInfo | None:
+        """The first published checkpoint, which says what all of its training share."""
+        epochs = self.published_epochs()
+        return self._info(epochs[0]) if epochs else None
+
+    def _info(self, epoch: int) -> CheckpointInfo:
+        if epoch not in self._infos:
+            self._infos[epoch] = self._read_info(f"{epoch_name(epoch)}/meta.json")
+        return self._infos[epoch]
 
     def select(self, strategy: Strategy, num_epochs: int | None = None) -> list[CheckpointInfo]:
         """The published checkpoints, up to an epoch, that a strategy picks."""

@@ -4,19 +4,24 @@ They are read without unpickling code, must fit the scorer's model exactly, and 
 they were trained on, since an audit is refused for those.
 """
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from glob import glob
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import safetensors.torch
 import torch
 from torch import Tensor
 
-from csl_dist.errors import CheckpointError
+from csl_dist.errors import CheckpointError, ConfigError
 from csl_dist.training.checkpoints import CheckpointInfo, CheckpointStore, State
+from csl_dist.training.inputs import Inputs
 from csl_dist.training.models import ModelSpec, Scorer, build_scorer
+from csl_dist.training.train import class_counts, class_weights
+from csl_dist.types import FloatArray, Split, fingerprint
 
 SUFFIXES = (".pt", ".pth", ".ckpt", ".safetensors")
 WRAPPERS = ("state_dict", "model_state_dict", "model")
@@ -120,3 +125,49 @@ def read_state(path: Path) -> State:
         if content and all(name.startswith(prefix) for name in content):
             content = {name.removeprefix(prefix): tensor for name, tensor in content.items()}
     return dict(content)
+
+
+def import_training(
+    inputs: Inputs, scorer: str, fold: int, pattern: str, train_ids: Sequence[str]
+) -> list[CheckpointInfo]:
+    """Makes state dicts the checkpoints that audits of a scorer and fold use from now on."""
+    run = inputs.run
+    if scorer not in run.config.scorers:
+        names = ", ".join(run.config.scorers)
+        raise ConfigError(f"the config has no scorer {scorer!r}; its scorers are {names}")
+    if run.config.scorers[scorer].train:
+        raise ConfigError(
+            f"scorer {scorer!r} is trained by `csl train`, which would replace what is imported; "
+            f"set scorers.{scorer}.train: false"
+        )
+    if fold >= len(run.dataset.folds):
+        raise ConfigError(f"there is no fold {fold}; the run has {len(run.dataset.folds)}, from 0")
+    files = epoch_files(pattern)
+    model = inputs.model_spec(scorer)
+    contents = {e: hashlib.sha256(path.read_bytes()).hexdigest() for e, path in files.items()}
+    training = fingerprint("imported", model, run.dataset.classes, contents, sorted(train_ids))
+    store = CheckpointStore(run.layout.checkpoints(scorer, fold, training))
+    imported = import_checkpoints(
+        store,
+        files,
+        scorer=scorer,
+        fold=fold,
+        model=model,
+        classes=run.dataset.classes,
+        class_weights=_class_weights(inputs, train_ids).tolist(),
+        train_ids=train_ids,
+        encoder=inputs.features.of(scorer, fold).encoder,
+        training=training,
+    )
+    infos = list(imported)
+    inputs.checkpoints.use(scorer, fold, training)
+    return infos
+
+
+def _class_weights(inputs: Inputs, train_ids: Sequence[str]) -> FloatArray:
+    """Weights by the labels of the training videos; ones where the dataset does not have them."""
+    run = inputs.run
+    if not train_ids or not set(train_ids) <= {video.id for video in run.dataset.videos}:
+        return np.ones(len(run.dataset.classes))
+    annotations = inputs.labels.of(train_ids, Split.TRAIN)
+    return class_weights(class_counts(annotations, len(run.dataset.classes)))

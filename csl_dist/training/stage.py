@@ -23,14 +23,16 @@ from csl_dist.cluster.background import Background
 from csl_dist.cluster.progress import Bar, progress_bar
 from csl_dist.cluster.session import Resources, connect, user_error
 from csl_dist.cluster.stage import Stage
-from csl_dist.data.layouts import Fold
+from csl_dist.config import CNN
+from csl_dist.data.dataset import Fold
 from csl_dist.errors import ConfigError, CslError, DataError
-from csl_dist.features.store import FeatureReader, FeatureSource
-from csl_dist.run import CNN, Run, moved_of, require_features, seen_features
+from csl_dist.features.source import FeatureReader, FeatureSource, require_features
 from csl_dist.storage.paths import RunLayout
 from csl_dist.training.checkpoints import CheckpointStore, State
+from csl_dist.training.inputs import Inputs
+from csl_dist.training.scorers import train_config
 from csl_dist.training.trackers import open_trackers, require_trackers
-from csl_dist.training.train import Seat, TrainingTask, train_epochs, training_fingerprint
+from csl_dist.training.train import TrainingTask, WorkerContext, train_epochs, training_fingerprint
 from csl_dist.types import Split
 
 POLL_SECONDS = 0.5
@@ -52,15 +54,17 @@ class Training:
 
 def train(stage: Stage) -> None:
     """Trains every scorer that does not have all its epochs."""
-    fit_trainings(stage, planned_trainings(stage.run), title=TITLE)
+    fit_trainings(stage, planned_trainings(stage.inputs), title=TITLE)
 
 
-def planned_trainings(run: Run) -> list[Training]:
+def planned_trainings(inputs: Inputs) -> list[Training]:
     """The trainings of every scorer and fold, which from now on are those that an audit uses."""
+    run = inputs.run
     require_trackers(run.config.train.trackers, run.layout.tensorboard.url)
-    _refuse_bad_labels(run)
+    # All labels, those of the audit too: a mistake is better told now than after hours of training.
+    inputs.labels.held_out()
     scorers = [name for name, own in run.config.scorers.items() if name != CNN and own.train]
-    return [training_of(run, name, fold) for name in scorers for fold in run.dataset.folds]
+    return [training_of(inputs, name, fold) for name in scorers for fold in run.dataset.folds]
 
 
 def fit_trainings(stage: Stage, trainings: list[Training], *, title: str) -> None:
@@ -82,22 +86,17 @@ def unfinished(trainings: list[Training]) -> list[Training]:
     return [t for t in trainings if t.checkpoints.resume_point(t.epochs) < t.epochs]
 
 
-def _refuse_bad_labels(run: Run) -> None:
-    """Reads all labels, those of the audit too: better now than after hours of training."""
-    for split in (Split.AUDIT, Split.VAL):
-        run.split_annotations(split)
-
-
-def training_of(run: Run, scorer: str, fold: Fold) -> Training:
+def training_of(inputs: Inputs, scorer: str, fold: Fold) -> Training:
     """A training, which from now on is the one that an audit uses."""
+    run = inputs.run
     if not fold.train:
         raise DataError(f"{run.config.dataset.path} has no training videos; mark some as `train`")
-    source = run.features_of(scorer, fold.index)
+    annotations = tuple(inputs.labels.of(fold.train, Split.TRAIN))
+    source = inputs.seen_features(scorer, fold.index, Split.TRAIN)
     require_features(source, fold.train)
-    annotations = tuple(run.annotations(fold.train, Split.TRAIN))
-    model, config, classes = run.model_spec(scorer), run.train_config(scorer), run.dataset.classes
-    features = {a.video: seen_features(source, a) for a in annotations}
-    is_adapted = source is not run.features
+    model, config = inputs.model_spec(scorer), train_config(run.config, scorer)
+    classes, base = run.dataset.classes, inputs.features.base
+    is_adapted = inputs.features.adapted is not None and scorer != CNN
     task = TrainingTask(
         scorer=scorer,
         fold=fold.index,
@@ -106,15 +105,15 @@ def training_of(run: Run, scorer: str, fold: Fold) -> Training:
         classes=classes,
         encoder=source.encoder,
         annotations=annotations,
-        fingerprint=training_fingerprint(model, config, classes, annotations, features),
+        fingerprint=training_fingerprint(
+            model, config, classes, annotations, {v: source.fingerprint(v) for v in fold.train}
+        ),
         starts_from=run.config.features if scorer == CNN else None,
-        encoder_train_ids=run.adapted_encoder(fold.index).train_ids if is_adapted else (),
+        encoder_train_ids=(
+            inputs.checkpoints.adapted_encoder(fold.index, base).train_ids if is_adapted else ()
+        ),
     )
-    folder = run.layout.fold(scorer, fold.index)
-    current = {"training": task.fingerprint}
-    if not folder.exists(RunLayout.TRAINING) or folder.read_json(RunLayout.TRAINING) != current:
-        folder.put_json(RunLayout.TRAINING, current)
-    checkpoints = CheckpointStore(run.layout.checkpoints(scorer, fold.index, task.fingerprint))
+    checkpoints = inputs.checkpoints.use(scorer, fold.index, task.fingerprint)
     return Training(task=task, features=source, checkpoints=checkpoints)
 
 
@@ -181,16 +180,16 @@ def _fit(group: tuple[Training, ...], layout: RunLayout, resources: Resources) -
 
 def _train_worker(loop_config: dict[str, Any]) -> CslError | None:
     """Runs on every worker: the group's trainings, each from its newest checkpoint."""
-    seat = _own_seat()
+    context = _own_context()
     try:
         for training in loop_config["group"]:
             task, store = training.task, training.checkpoints
-            reader = FeatureReader(training.features, moved_of(task.annotations))
+            reader = FeatureReader(training.features)
             start = _newest(store, task.config.epochs)
-            names = task.config.trackers if seat.rank == 0 else ()
+            names = task.config.trackers if context.rank == 0 else ()
             with open_trackers(names, task.name, loop_config["tensorboard"]) as track:
-                for result in train_epochs(task, reader.read, seat=seat, start=start):
-                    if seat.rank == 0:
+                for result in train_epochs(task, reader.read, context=context, start=start):
+                    if context.rank == 0:
                         store.save(result.info, result.weights, result.resume_state)
                     track(result.info.epoch, result.info.metrics)
                     ray.train.report({"epoch": result.info.epoch, **result.info.metrics})
@@ -199,19 +198,19 @@ def _train_worker(loop_config: dict[str, Any]) -> CslError | None:
     return None
 
 
-def _own_seat() -> Seat:
+def _own_context() -> WorkerContext:
     """This worker's rank, its device, and how its model shares gradients with the others'."""
-    context = ray.train.get_context()
+    worker = ray.train.get_context()
     device = get_device() if torch.cuda.is_available() else torch.device("cpu")
     if device.type == "cpu":
         torch.set_num_threads(1)
 
     def wrap(model: nn.Module) -> nn.Module:
-        return DistributedDataParallel(model) if context.get_world_size() > 1 else model
+        return DistributedDataParallel(model) if worker.get_world_size() > 1 else model
 
-    return Seat(
-        rank=context.get_world_rank(),
-        world=context.get_world_size(),
+    return WorkerContext(
+        rank=worker.get_world_rank(),
+        world=worker.get_world_size(),
         device=device,
         wrap=wrap,
     )

@@ -91,7 +91,7 @@ class EpochResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seat:
+class WorkerContext:
     """Which of the data-parallel workers this is, where it computes, and how it wraps its model."""
 
     rank: int = 0
@@ -104,7 +104,7 @@ def train_epochs(
     task: TrainingTask,
     read_features: ReadFeatures,
     *,
-    seat: Seat = Seat(),  # noqa: B008
+    context: WorkerContext = WorkerContext(),  # noqa: B008
     start: tuple[int, State, State] | None = None,
 ) -> Iterator[EpochResult]:
     """Yields after every epoch; `start` is (epoch, weights, resume state) of the last one done."""
@@ -114,8 +114,8 @@ def train_epochs(
     scorer = _fresh_scorer(task, read_features) if start is None else build_scorer(task.model)
     if start is not None:
         scorer.load_state_dict(start[1])
-    scorer.to(seat.device)
-    model = seat.wrap(scorer)
+    scorer.to(context.device)
+    model = context.wrap(scorer)
     optimizer = torch.optim.AdamW(
         scorer.parameters(),
         lr=task.config.learning_rate,
@@ -126,7 +126,7 @@ def train_epochs(
     first_epoch = start[0] + 1 if start is not None else 1
     trained_on = {a.video for a in task.annotations} | set(task.encoder_train_ids)
     for epoch in range(first_epoch, task.config.epochs + 1):
-        metrics = _train_epoch(task, model, optimizer, read_features, weights_C, seat, epoch)
+        metrics = _train_epoch(task, model, optimizer, read_features, weights_C, context, epoch)
         info = CheckpointInfo(
             scorer=task.scorer,
             fold=task.fold,
@@ -167,24 +167,26 @@ def _train_epoch(
     optimizer: torch.optim.Optimizer,
     read_features: ReadFeatures,
     weights_C: FloatArray,
-    seat: Seat,
+    context: WorkerContext,
     epoch: int,
 ) -> dict[str, float]:
     """One pass over the training videos; what is to be told of this worker's steps."""
-    seed = np.random.SeedSequence([task.config.seed, epoch, seat.rank]).generate_state(1)
+    seed = np.random.SeedSequence([task.config.seed, epoch, context.rank]).generate_state(1)
     torch.manual_seed(int(seed[0]))
     model.train()
-    weight = torch.from_numpy(weights_C).float().to(seat.device)
+    weight = torch.from_numpy(weights_C).float().to(context.device)
     labels = {a.video: torch.from_numpy(a.labels_T).long() for a in task.annotations}
-    batches = _own_share(epoch_batches(task, epoch), seat)
+    batches = _own_share(epoch_batches(task, epoch), context)
     losses, num_frames, begun = [], 0, time.perf_counter()
     for step, windows in enumerate(batches):
         rate = learning_rate(task.config, epoch - 1 + step / len(batches))
         for group in optimizer.param_groups:
             group["lr"] = rate
-        x, padding, place = padded_batch(windows, read_features, seat.device)
-        targets_BT = _padded_labels(windows, labels, x.shape[1]).to(seat.device)
-        with torch.autocast(seat.device.type, torch.bfloat16, enabled=seat.device.type == "cuda"):
+        x, padding, place = padded_batch(windows, read_features, context.device)
+        targets_BT = _padded_labels(windows, labels, x.shape[1]).to(context.device)
+        with torch.autocast(
+            context.device.type, torch.bfloat16, enabled=context.device.type == "cuda"
+        ):
             logits = model(x, padding, place)
         loss = weighted_loss(logits.float(), targets_BT, weight)
         optimizer.zero_grad()
@@ -237,10 +239,10 @@ def epoch_batches(task: TrainingTask, epoch: int) -> list[list[Window]]:
     return [[windows[order[i]] for i in batches[b]] for b in rng.permutation(len(batches))]
 
 
-def _own_share(batches: list[list[Window]], seat: Seat) -> list[list[Window]]:
+def _own_share(batches: list[list[Window]], context: WorkerContext) -> list[list[Window]]:
     """Every world-th batch; where they do not divide, the first again, so that all keep step."""
-    short = -len(batches) % seat.world
-    return (batches + batches[:short])[seat.rank :: seat.world]
+    short = -len(batches) % context.world
+    return (batches + batches[:short])[context.rank :: context.world]
 
 
 def _padded_labels(windows: list[Window], labels: dict[str, Tensor], num_frames: int) -> Tensor:

@@ -10,8 +10,14 @@ from made_run import CLASSES, NUM_FRAMES, TRUE_LABELS, WRONG
 
 import csl_dist
 from csl_dist.audit.relabel import relabel
-from csl_dist.config import DatasetConfig
-from csl_dist.data.layouts.corrected import corrected_labels
+from csl_dist.config import (
+    ActivityNetConfig,
+    Cholec80Config,
+    DatasetConfig,
+    EgoperConfig,
+    MstcnConfig,
+)
+from csl_dist.data.layouts import corrected_labels
 from csl_dist.errors import DataError
 from csl_dist.types import Split, Video
 
@@ -120,19 +126,19 @@ def read_back(config: DatasetConfig, own: Video, path: Path) -> list[int]:
 def test_labels_are_read_in_every_layout_without_the_dataset(tmp_path: Path) -> None:
     (tmp_path / "groundTruth").mkdir()
     (tmp_path / "groundTruth/p1.txt").write_text("a\nb\nc\nc\n")
-    config = DatasetConfig(layout="mstcn", path="/d", features_fps=10)
+    config = MstcnConfig(path="/d", features_fps=10)
     assert read_back(config, video("p1", "/d/groundTruth/p1.txt"), tmp_path) == [0, 1, 2, 2]
     by_name = tmp_path / "groundTruth"
     assert read_back(config, video("p1", "/d/groundTruth/p1.txt"), by_name) == [0, 1, 2, 2]
 
     (tmp_path / "v1-phase.txt").write_text("Frame\tPhase\n0\ta\n1\tb\n2\tc\n3\tc\n")
-    config = DatasetConfig(layout="cholec80", path="/d", labels_fps=10)
+    config = Cholec80Config(path="/d", labels_fps=10)
     own = video("v1", "/d/phase_annotations/v1-phase.txt")
     assert read_back(config, own, tmp_path) == [0, 1, 2, 2]
 
     entry = {"annotations": [{"segment": [0.1, 0.3], "label": "b"}]}
     (tmp_path / "all.json").write_text(json.dumps({"database": {"x": entry}}))
-    config = DatasetConfig(layout="activitynet", path="/d/all.json")
+    config = ActivityNetConfig(path="/d/all.json")
     assert read_back(config, video("x", "/d/all.json"), tmp_path) == [-1, 1, 1, -1]
 
     labels = {"time_stamp": [[0, 0.2]], "action": [7], "action_type": [0]}
@@ -141,5 +147,5 @@ def test_labels_are_read_in_every_layout_without_the_dataset(tmp_path: Path) -> 
         "segments": [{"video_id": "x", "labels": labels}],
     }
     (tmp_path / "annotation.json").write_text(json.dumps({"tea": task}))
-    config = DatasetConfig(layout="egoper", path="/d", task="tea")
+    config = EgoperConfig(path="/d", task="tea")
     assert read_back(config, video("x", "/d/annotation.json"), tmp_path) == [1, 1, -1, -1]

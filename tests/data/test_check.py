@@ -4,8 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builder import MadeVideo, write_manifest
 
-from csl_dist.config import CorruptConfig, DatasetConfig, RunConfig
+from csl_dist.config import CorruptConfig, ManifestConfig, RunConfig
 from csl_dist.data.check import all_problems, look_at_videos, orientation, summaries
 from csl_dist.data.layouts import open_dataset, read_dataset
 from csl_dist.errors import DataError
@@ -16,17 +17,17 @@ NUM_FRAMES = 20
 def write_folder(root: Path) -> dict[str, np.ndarray]:
     """Twelve good videos of ready features; returns the features by id."""
     rng = np.random.default_rng(0)
-    rows = []
-    arrays = {}
-    for i in range(12):
-        name = f"v{i:02d}"
-        split = "audit" if i >= 9 else "train"
-        arrays[name] = rng.normal(size=(NUM_FRAMES, 6)).astype(np.float32)
-        np.save(root / f"{name}.npy", arrays[name])
-        (root / f"{name}.txt").write_text("a\n" * 10 + "b\n" * 10)
-        rows.append(f"{name},{name}.npy,{name}.txt,{split},10")
-    (root / "classes.txt").write_text("a\nb\n")
-    (root / "manifest.csv").write_text("\n".join(["id,source,labels,split,fps", *rows, ""]))
+    arrays = {f"v{i:02d}": rng.normal(size=(NUM_FRAMES, 6)).astype(np.float32) for i in range(12)}
+    videos = [
+        MadeVideo(
+            id=name,
+            split="audit" if name >= "v09" else "train",
+            names_T=["a"] * 10 + ["b"] * 10,
+            features_TD=features_TD,
+        )
+        for name, features_TD in arrays.items()
+    ]
+    write_manifest(root, videos, fps=10, classes=("a", "b"))
     return arrays
 
 
@@ -37,7 +38,7 @@ def found_problems(root: Path, **changes: object) -> list[str]:
 
 
 def config_of(root: Path, corrupt: CorruptConfig | None = None, **changes: object) -> RunConfig:
-    dataset = DatasetConfig(path=str(root), **changes)  # type: ignore[arg-type]
+    dataset = ManifestConfig(path=str(root), **changes)  # type: ignore[arg-type]
     return RunConfig(root=str(root / "run"), dataset=dataset, corrupt=corrupt or CorruptConfig())
 
 
@@ -106,7 +107,7 @@ def test_everything_but_check_refuses_a_list_with_problems(tmp_path: Path) -> No
     manifest = tmp_path / "manifest.csv"
     manifest.write_text(manifest.read_text() + "x,x.npy,x.txt,test,10\ny,y.npy,y.txt,train,no\n")
     with pytest.raises(DataError, match="split is 'test'.*1 more problems; `csl check` lists"):
-        open_dataset(DatasetConfig(path=str(tmp_path)))
+        open_dataset(ManifestConfig(path=str(tmp_path)))
 
 
 def test_trimming_makes_small_differences_of_length_acceptable(tmp_path: Path) -> None:

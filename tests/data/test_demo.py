@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 from small_demo import SMALL_DEMO
 
-from csl_dist.config import DatasetConfig
+from csl_dist.config import ManifestConfig
 from csl_dist.data.demo import PHASES, write_demo
 from csl_dist.data.layouts import open_dataset, read_errors
 from csl_dist.data.media.timeline import sampled
@@ -36,7 +36,7 @@ def test_demo_is_left_alone_once_complete(small_dataset: Path) -> None:
 
 
 def test_demo_has_a_frame_for_every_label(small_dataset: Path) -> None:
-    dataset = open_dataset(DatasetConfig(path=str(small_dataset)))
+    dataset = open_dataset(ManifestConfig(path=str(small_dataset)))
     assert dataset.classes == PHASES
     assert {s: len(dataset.in_split(s)) for s in Split} == SMALL_DEMO.num_videos
     for video in dataset.videos:
@@ -54,7 +54,7 @@ def test_demo_plants_mislabels_in_one_half_and_swaps_in_the_other(small_dataset:
         "audit03": ErrorKind.DISORDER,
         "audit04": ErrorKind.DISORDER,
     }
-    dataset = open_dataset(DatasetConfig(path=str(small_dataset)))
+    dataset = open_dataset(ManifestConfig(path=str(small_dataset)))
     by_id = {video.id: video for video in dataset.videos}
     for error in errors:
         labels = dataset.read_track(by_id[error.video]).ids_N[error.span.start : error.span.stop]

@@ -9,7 +9,14 @@ import pytest
 from layout_files import touch, write_activitynet, write_cholec80, write_egoper, write_mstcn
 from PIL import Image
 
-from csl_dist.config import DatasetConfig, SplitLists, load_config
+from csl_dist.config import (
+    Cholec80Config,
+    EgoperConfig,
+    ManifestConfig,
+    MstcnConfig,
+    SplitLists,
+    load_config,
+)
 from csl_dist.data.layouts import open_dataset, read_dataset
 from csl_dist.data.layouts.cholec80 import PHASES, read_phases
 from csl_dist.data.layouts.mstcn import read_bundle, read_mapping
@@ -90,7 +97,7 @@ def test_cholec80_has_other_peoples_splits(
 ) -> None:
     write_cholec80(tmp_path, 80)
     dataset = open_dataset(
-        DatasetConfig(layout="cholec80", path=str(tmp_path), splits=name)  # type: ignore[arg-type]
+        Cholec80Config(path=str(tmp_path), splits=name)  # type: ignore[arg-type]
     )
     assert tuple(len(dataset.in_split(split)) for split in Split) == counts
 
@@ -109,7 +116,7 @@ def test_cholec80_takes_frames_and_features_where_there_is_no_video(tmp_path: Pa
     (tmp_path / "videos/video03.mp4").unlink()
     touch(tmp_path / "cutMargin/2/1.jpg")
     touch(tmp_path / "features/video03.npy")
-    dataset = open_dataset(DatasetConfig(layout="cholec80", path=str(tmp_path)))
+    dataset = open_dataset(Cholec80Config(path=str(tmp_path)))
     assert [v.media for v in dataset.videos] == [Media.VIDEO, Media.FRAMES, Media.FEATURES]
 
 
@@ -154,7 +161,7 @@ def test_egoper_names_videos_that_are_not_annotated(tmp_path: Path) -> None:
 def test_egoper_needs_one_of_its_tasks(tmp_path: Path, task: str | None) -> None:
     write_egoper(tmp_path)
     with pytest.raises(DataError, match="EgoPER's tasks are coffee, oatmeal, pinwheels"):
-        open_dataset(DatasetConfig(layout="egoper", path=str(tmp_path), task=task))
+        open_dataset(EgoperConfig(path=str(tmp_path), task=task))
 
 
 # --- MS-TCN ---
@@ -219,7 +226,7 @@ def test_activitynet_segment_that_ends_before_it_starts_is_refused(tmp_path: Pat
 def test_lists_choose_videos_and_name_what_is_wrong(tmp_path: Path) -> None:
     write_mstcn(tmp_path)
     lists = SplitLists(train=("S3",), audit=("S1", "S3", "ghost"))
-    dataset = read_dataset(DatasetConfig(layout="mstcn", path=str(tmp_path), splits=lists))
+    dataset = read_dataset(MstcnConfig(path=str(tmp_path), splits=lists))
     assert [(v.id, v.split) for v in dataset.videos] == [("S1", "audit"), ("S3", "train")]
     assert list(dataset.problems) == [
         "dataset.splits: video 'S3' is in train and in audit",
@@ -236,7 +243,7 @@ def write_grouped_manifest(root: Path) -> None:
 
 def test_folds_audit_every_video_once_and_keep_groups_together(tmp_path: Path) -> None:
     write_grouped_manifest(tmp_path)
-    dataset = open_dataset(DatasetConfig(path=str(tmp_path), folds=3))
+    dataset = open_dataset(ManifestConfig(path=str(tmp_path), folds=3))
     scored = [video for fold in dataset.folds for video in fold.scored]
     assert sorted(scored) == sorted(v.id for v in dataset.videos)
     group_of = {v.id: v.group for v in dataset.videos}
@@ -249,18 +256,18 @@ def test_folds_audit_every_video_once_and_keep_groups_together(tmp_path: Path) -
 def test_more_folds_than_groups_are_refused(tmp_path: Path) -> None:
     write_grouped_manifest(tmp_path)
     with pytest.raises(DataError, match="folds is 5, but there are only 4 videos or groups"):
-        open_dataset(DatasetConfig(path=str(tmp_path), folds=5))
+        open_dataset(ManifestConfig(path=str(tmp_path), folds=5))
 
 
 def test_group_can_be_a_part_of_the_id_in_any_layout(tmp_path: Path) -> None:
     write_mstcn(tmp_path)
-    dataset = read_dataset(DatasetConfig(layout="mstcn", path=str(tmp_path), group="^(S)[0-9]"))
+    dataset = read_dataset(MstcnConfig(path=str(tmp_path), group="^(S)[0-9]"))
     assert {v.group for v in dataset.videos} == {"S"}
     assert list(dataset.problems) == [
         "group 'S' is both in train and in audit; keep a group together, or use folds"
     ]
     with pytest.raises(ConfigError, match="is no regular expression"):
-        read_dataset(DatasetConfig(layout="mstcn", path=str(tmp_path), group="("))
+        read_dataset(MstcnConfig(path=str(tmp_path), group="("))
 
 
 def test_one_file_under_two_ids_is_a_problem(tmp_path: Path) -> None:
@@ -268,7 +275,7 @@ def test_one_file_under_two_ids_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "features/S3.npy").unlink()
     (tmp_path / "features/S3.npy").symlink_to(tmp_path / "features/S1.npy")
     with pytest.raises(DataError, match="S1.npy is listed as 2 videos .S1, S3.; keep one"):
-        open_dataset(DatasetConfig(layout="mstcn", path=str(tmp_path)))
+        open_dataset(MstcnConfig(path=str(tmp_path)))
 
 
 def test_json_of_another_form_is_one_sentence(tmp_path: Path) -> None:
@@ -281,7 +288,7 @@ def test_json_of_another_form_is_one_sentence(tmp_path: Path) -> None:
 def test_cholec80_split_goes_by_number_where_videos_are_missing(tmp_path: Path) -> None:
     write_cholec80(tmp_path, 80)
     (tmp_path / "phase_annotations/video03-phase.txt").unlink()
-    dataset = open_dataset(DatasetConfig(layout="cholec80", path=str(tmp_path)))
+    dataset = open_dataset(Cholec80Config(path=str(tmp_path)))
     assert dataset.in_split(Split.AUDIT)[0].id == "video61"
 
 
@@ -298,7 +305,7 @@ def test_activitynet_test_entries_without_labels_are_left_out(tmp_path: Path) ->
 def test_trimming_stops_where_a_rate_must_be_wrong(tmp_path: Path, num_labels: int) -> None:
     touch(tmp_path / "manifest.csv", "id,source,labels,split,fps\nv,v.mp4,v.txt,audit,10\n")
     touch(tmp_path / "v.txt", "a\n" * num_labels)
-    dataset = open_dataset(DatasetConfig(path=str(tmp_path), length_mismatch="trim"))
+    dataset = open_dataset(ManifestConfig(path=str(tmp_path), length_mismatch="trim"))
     timeline, _ = sampled(np.arange(100) / 10, None)
     with pytest.raises(DataError, match="too far apart to trim"):
         dataset.labels(dataset.videos[0], timeline)

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from csl_dist.config import DatasetConfig
+from csl_dist.config import DatasetConfig, ManifestConfig
 from csl_dist.data.layouts import open_dataset, read_errors
 from csl_dist.data.media.timeline import sampled
 from csl_dist.data.tracks import EntryTrack
@@ -16,7 +16,7 @@ def write(folder: Path, rows: str, **files: str) -> DatasetConfig:
     (folder / "manifest.csv").write_text(rows)
     for name, text in files.items():
         (folder / f"{name}.txt").write_bytes(text.encode())
-    return DatasetConfig(path=str(folder))
+    return ManifestConfig(path=str(folder))
 
 
 def test_manifest_reads_labels_with_crlf_bom_and_unlabelled_lines(tmp_path: Path) -> None:

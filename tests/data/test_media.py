@@ -1,8 +1,8 @@
 from pathlib import Path
 
-import av
 import numpy as np
 import pytest
+from builder import grey_pictures, write_video
 
 from csl_dist.data.media.timeline import sampled
 from csl_dist.data.media.video import VideoFile, file_facts, whole_frames
@@ -13,14 +13,7 @@ from csl_dist.errors import DataError
 def clip(tmp_path: Path) -> Path:
     """Ten seconds at 25 fps whose brightness tells the frame: frame n has value n."""
     path = tmp_path / "clip.mp4"
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("libx264", rate=25, options={"crf": "1", "g": "30"})
-        stream.width = stream.height = 32
-        stream.pix_fmt = "yuv420p"
-        for n in range(250):
-            pixels = np.full((32, 32, 3), n, dtype=np.uint8)
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
-        container.mux(stream.encode())
+    write_video(path, grey_pictures(range(250)), fps=25, options={"crf": "1", "g": "30"})
     return path
 
 
@@ -99,14 +92,8 @@ def test_frames_of_other_containers_come_in_order(
 ) -> None:
     """AVI swaps timestamps of B-frames; the others start late or have no index to seek by."""
     path = tmp_path / name
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream(codec, rate=25, options=options)
-        stream.width = stream.height = 64
-        stream.pix_fmt = "yuv420p"
-        for n in range(100):
-            pixels = np.full((64, 64, 3), 2 * n, dtype=np.uint8)
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
-        container.mux(stream.encode())
+    pictures = grey_pictures(range(0, 200, 2), size=64)
+    write_video(path, pictures, fps=25, codec=codec, options=options)
     times = VideoFile(str(path)).times()
     assert len(times) == 100
     for start in (0, 30, 49, 90):

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from csl_dist.config import DatasetConfig
+from csl_dist.config import ManifestConfig, MstcnConfig
 from csl_dist.data.feature_files import inspect, slackened
 from csl_dist.data.layouts import open_dataset, read_dataset
 from csl_dist.data.layouts.cholec80 import M2CAI16_PHASES, read_phases
+from csl_dist.data.layouts.entries import EntryTracks
 from csl_dist.data.layouts.mstcn import read_bundle, read_mapping
-from csl_dist.data.layouts.names import NameTracks
 from csl_dist.data.media.timeline import sampled
 from csl_dist.data.media.video import VideoFile
 from csl_dist.data.text import class_ids, read_lines
@@ -31,7 +31,7 @@ def test_breakfast_labels_all_read_in_seconds() -> None:
     classes = read_mapping(root / "splits/mapping_bf.txt")
     assert len(classes) == 48
     files = sorted((root / "groundTruth").glob("*.txt"))
-    tracks = NameTracks(classes, 15.0)
+    tracks = EntryTracks(classes, 15.0)
     begun = time.monotonic()
     frames = sum(len(tracks(video_of(path)).ids_N) for path in files)
     seconds = time.monotonic() - begun
@@ -51,7 +51,7 @@ def test_breakfast_opens_with_a_problem_for_every_video_without_features(tmp_pat
     (tmp_path / "mapping.txt").symlink_to(root / "splits/mapping_bf.txt")
     (tmp_path / "groundTruth").symlink_to(root / "groundTruth")
     (tmp_path / "splits").symlink_to(root / "splits")
-    dataset = read_dataset(DatasetConfig(layout="mstcn", path=str(tmp_path)))
+    dataset = read_dataset(MstcnConfig(path=str(tmp_path)))
     listed = sum(
         len(read_bundle(root / f"splits/{name}.split1.bundle")) for name in ("train", "test")
     )
@@ -61,7 +61,7 @@ def test_breakfast_opens_with_a_problem_for_every_video_without_features(tmp_pat
 def test_salads_labels_and_their_swapped_versions_have_the_same_steps() -> None:
     root = DATA / "50salads/mstcn_groundTruth_sample/visualization"
     classes = read_mapping(root / "mapping.txt")
-    tracks = NameTracks(classes, 30.0)
+    tracks = EntryTracks(classes, 30.0)
     for swapped in sorted((root / "groundtruth_swap_segments").glob("*.txt")):
         before = tracks(video_of(root / "groundtruth" / swapped.name)).ids_N
         after = tracks(video_of(swapped)).ids_N
@@ -124,7 +124,7 @@ def test_knot_tying_video_has_a_timestamp_and_pixels_for_every_frame() -> None:
 def test_knot_tying_folds_keep_subjects_together(tmp_path: Path) -> None:
     write_knot_tying(tmp_path, knot_tying_names())
     (tmp_path / "classes.txt").write_text("G1\nG11\nG12\nG13\nG14\nG15\n")
-    dataset = open_dataset(DatasetConfig(path=str(tmp_path), folds=4, length_mismatch="trim"))
+    dataset = open_dataset(ManifestConfig(path=str(tmp_path), folds=4, length_mismatch="trim"))
     assert len(dataset.videos) == 36
     subjects = {v.id: v.group for v in dataset.videos}
     for fold in dataset.folds:

@@ -6,9 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from csl_dist.config import DatasetConfig
-from csl_dist.data.layouts.corrected import corrected_labels
-from csl_dist.data.layouts.rewritten import Edge, Renaming, write_renamed
+from csl_dist.config import (
+    ActivityNetConfig,
+    Cholec80Config,
+    DatasetConfig,
+    EgoperConfig,
+    ManifestConfig,
+)
+from csl_dist.data.layouts import Edge, Renaming, corrected_labels, write_renamed
 from csl_dist.errors import DataError
 from csl_dist.types import Split, Video
 
@@ -78,7 +83,7 @@ def test_names_of_any_rate_read_back_as_decided(
     names_file: tuple[Path, float], tmp_path: Path, spans: tuple[tuple[int, int, str], ...]
 ) -> None:
     path, fps = names_file
-    config = DatasetConfig(path=str(tmp_path / "data"))
+    config = ManifestConfig(path=str(tmp_path / "data"))
     video = Video(id="v", split=Split.AUDIT, labels=str(path), source="v.mp4", labels_fps=fps)
     made = written(config, video, tmp_path / "out", *spans)
     assert made == tmp_path / "out" / "labels" / "v.txt"
@@ -95,7 +100,7 @@ def test_cholec80_keeps_header_and_frame_numbers(
     entries = LABELS[np.minimum(np.round(np.arange(250) / 2.5), 99).astype(int)]
     rows = [f"{i}\t{CLASSES[label]}" for i, label in enumerate(entries)]
     (folder / "video01-phase.txt").write_text("\n".join(["Frame\tPhase", *rows]) + "\n")
-    config = DatasetConfig(layout="cholec80", path=str(tmp_path / "data"))
+    config = Cholec80Config(path=str(tmp_path / "data"))
     labels = str(folder / "video01-phase.txt")
     video = Video(id="video01", split=Split.AUDIT, labels=labels, source="v.mp4")
     made = written(config, video, tmp_path / "out", *spans)
@@ -119,7 +124,7 @@ def activitynet(tmp_path: Path) -> tuple[DatasetConfig, Video]:
     path = tmp_path / "data.json"
     path.write_text(json.dumps(content))
     video = Video(id="v", split=Split.AUDIT, labels=str(path), source="v.mp4")
-    return DatasetConfig(layout="activitynet", path=str(path)), video
+    return ActivityNetConfig(path=str(path)), video
 
 
 @pytest.mark.parametrize("spans", SPANS)
@@ -165,7 +170,7 @@ def test_egoper_keeps_its_lists_parallel(
     path = tmp_path / "data" / "annotation.json"
     path.parent.mkdir()
     path.write_text(json.dumps({"tea": task, "oatmeal": {"segments": []}}))
-    config = DatasetConfig(layout="egoper", path=str(path.parent), task="tea")
+    config = EgoperConfig(path=str(path.parent), task="tea")
     video = Video(id="v", split=Split.AUDIT, labels=str(path), source="v.mp4")
     made = written(config, video, tmp_path / "out", *spans)
     np.testing.assert_array_equal(read_back(config, video, tmp_path / "out"), expected(*spans))
@@ -179,14 +184,14 @@ def test_egoper_keeps_its_lists_parallel(
 def test_entries_sparser_than_frames_follow_their_middle(tmp_path: Path) -> None:
     path = tmp_path / "v.txt"
     path.write_text("\n".join("aaabbbcccc") + "\n")
-    config = DatasetConfig(path=str(tmp_path))
+    config = ManifestConfig(path=str(tmp_path))
     video = Video(id="v", split=Split.AUDIT, labels=str(path), source="v.mp4", labels_fps=1.0)
     made = written(config, video, tmp_path / "out", (14, 34, "c"))
     assert made.read_text().split() == list("accbbbcccc")
 
 
 def test_lost_label_files_are_named(tmp_path: Path) -> None:
-    config = DatasetConfig(path=str(tmp_path))
+    config = ManifestConfig(path=str(tmp_path))
     video = Video(id="v", split=Split.AUDIT, labels=str(tmp_path / "gone.txt"), source="v.mp4")
     with pytest.raises(DataError, match="gone.txt"):
         written(config, video, tmp_path / "out", (0, 5, "c"))

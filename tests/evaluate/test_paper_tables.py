@@ -2,7 +2,7 @@
 
 import pytest
 
-from csl_dist.config import DatasetConfig
+from csl_dist.config import Cholec80Config, EgoperConfig, ManifestConfig
 from csl_dist.evaluate.baselines import BASELINES
 from csl_dist.evaluate.paper import CHOLEC80, EGOPER, STRATEGIES, Published, published_for
 from csl_dist.evaluate.paper_tables import SeedResults, cell, latex, markdown, paper_tables
@@ -72,8 +72,8 @@ def test_cell_of_no_seed_and_of_one() -> None:
 
 
 def test_published_figures_are_found_by_layout_and_task() -> None:
-    assert published_for(DatasetConfig(layout="cholec80", path="d")) is CHOLEC80
-    assert published_for(DatasetConfig(layout="egoper", task="tea", path="d")) is EGOPER["tea"]
-    assert published_for(DatasetConfig(path="d")) == Published()
+    assert published_for(Cholec80Config(path="d")) is CHOLEC80
+    assert published_for(EgoperConfig(task="tea", path="d")) is EGOPER["tea"]
+    assert published_for(ManifestConfig(path="d")) == Published()
     csl = [task.csl[ErrorKind.EXECUTION][0] for task in EGOPER.values()]
     assert sum(csl) / 5 == pytest.approx(57.0, abs=0.05), "the mean that the paper states"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from csl_dist.config import DatasetConfig, FeaturesConfig, RunConfig
+from csl_dist.config import FeaturesConfig, ManifestConfig, RunConfig
 from csl_dist.evaluate.reproduce import (
     frozen_variant,
     main_variant,
@@ -16,7 +16,7 @@ from csl_dist.types import ErrorKind
 
 @pytest.fixture
 def config(tmp_path: Path) -> RunConfig:
-    return RunConfig(root=str(tmp_path / "run"), dataset=DatasetConfig(path="data"))
+    return RunConfig(root=str(tmp_path / "run"), dataset=ManifestConfig(path="data"))
 
 
 def test_seeds_have_their_own_roots_and_share_features(config: RunConfig) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import csl_dist
 from csl_dist.audit.reader import Audit
-from csl_dist.config import DatasetConfig
+from csl_dist.config import ActivityNetConfig
 from csl_dist.data.layouts import read_dataset
 from csl_dist.data.media.video import VideoFile
 from csl_dist.errors import ConfigError
@@ -134,9 +134,7 @@ def test_activitynet_is_read_by_our_own_reader_of_the_layout(
     audit: Audit, flag: pd.Series, tmp_path: Path, made_folder: Path
 ) -> None:
     export(audit, "activitynet", tmp_path / "flags.json")
-    config = DatasetConfig(
-        layout="activitynet", path=str(tmp_path / "flags.json"), media=str(made_folder)
-    )
+    config = ActivityNetConfig(path=str(tmp_path / "flags.json"), media=str(made_folder))
     dataset = read_dataset(config)
     [video] = dataset.videos
     assert (video.id, dataset.problems) == ("v2", ())

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_run import NUM_FRAMES, MadeRun, make_run, open_made_run
+from made_run import NUM_FRAMES, config_of, make_run
 
 from csl_dist.config import AuditConfig, FlagConfig
 from csl_dist.flag.rehearse import swapped_copies, write_calibration
-from csl_dist.run import Run
+from csl_dist.run import Run, open_run
 from csl_dist.types import Split
 
 FLAG = FlagConfig(scorer="transformer", score="csl")
@@ -18,9 +18,7 @@ FLAG = FlagConfig(scorer="transformer", score="csl")
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     make_run(tmp_path, FLAG)
-    run = open_made_run(tmp_path, FLAG)
-    config = replace(run.config, audit=AuditConfig(swapped_copies=10))
-    return MadeRun(config, run.layout, run.dataset, run.features, run.sources, run.planted)
+    return open_run(replace(config_of(tmp_path, FLAG), audit=AuditConfig(swapped_copies=10)))
 
 
 def write_copies(run: Run, *, level: float) -> None:
@@ -52,8 +50,7 @@ def test_copies_are_of_validation_videos_and_show_swapped_frames(run: Run) -> No
 def test_video_whose_copy_would_have_the_id_of_another_is_not_copied(run: Run) -> None:
     first = run.dataset.videos[0]
     videos = (*run.dataset.videos, replace(first, id="v2~swapped"))
-    dataset = replace(run.dataset, videos=videos)
-    run = MadeRun(run.config, run.layout, dataset, run.features, run.sources, run.planted)
+    run = replace(run, dataset=replace(run.dataset, videos=videos))
     held_out = {Split.AUDIT: run.split_annotations(Split.AUDIT), Split.VAL: []}
     assert [copy.wrong.video for copy in swapped_copies(run, held_out)] == ["v3~swapped"]
 

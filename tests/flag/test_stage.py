@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import torch
+from builder import MadeVideo, write_checkpoints, write_manifest, write_trajectories
 
 from csl_dist.config import (
     AuditConfig,
     CorruptConfig,
-    DatasetConfig,
     FlagConfig,
+    ManifestConfig,
     RunConfig,
     ScorerConfig,
 )
@@ -25,12 +25,9 @@ from csl_dist.flag.stage import (
     write_video_outliers,
 )
 from csl_dist.measures import BASES, SCORE_NAMES
-from csl_dist.predict.trajectories import Group
 from csl_dist.run import Run, open_run, seen_features
 from csl_dist.score.table import read_all_scored
-from csl_dist.storage.ledger import Unit
-from csl_dist.training.checkpoints import CheckpointInfo, CheckpointStore
-from csl_dist.types import Split
+from csl_dist.types import Split, Video
 
 NUM_FRAMES = 40
 SUSPICIOUS = slice(10, 20)
@@ -38,15 +35,19 @@ SUSPICIOUS = slice(10, 20)
 
 def write_dataset(root: Path) -> RunConfig:
     rng = np.random.default_rng(0)
-    rows = []
-    for i, split in enumerate(["train", "val", "audit", "audit"]):
-        np.save(root / f"v{i}.npy", rng.normal(size=(NUM_FRAMES, 4)).astype(np.float32))
-        (root / f"v{i}.txt").write_text("a\n" * 25 + "b\n" * 15)
-        rows.append(f"v{i},v{i}.npy,v{i}.txt,{split},10")
-    (root / "manifest.csv").write_text("\n".join(["id,source,labels,split,fps", *rows, ""]))
+    videos = [
+        MadeVideo(
+            id=f"v{i}",
+            split=split,
+            names_T=["a"] * 25 + ["b"] * 15,
+            features_TD=rng.normal(size=(NUM_FRAMES, 4)).astype(np.float32),
+        )
+        for i, split in enumerate(["train", "val", "audit", "audit"])
+    ]
+    write_manifest(root, videos, fps=10)
     return RunConfig(
         root=str(root / "run"),
-        dataset=DatasetConfig(path=str(root)),
+        dataset=ManifestConfig(path=str(root)),
         scorers={
             "transformer": ScorerConfig(arguments={"preset": "tiny"}),
             "framewise": ScorerConfig(),
@@ -60,41 +61,30 @@ def write_dataset(root: Path) -> RunConfig:
 def write_scores(run: Run) -> None:
     """Low everywhere, but high in one span of every audit video."""
     for scorer in run.config.scorers:
-        write_checkpoint(run, scorer)
-        store = run.trajectories(scorer)
+        write_checkpoints(run, scorer, 1, with_weights=False)
         for video in run.dataset.in_split(Split.VAL, Split.AUDIT):
             score = np.linspace(0, 1, NUM_FRAMES)
             if video.split is Split.AUDIT and scorer == "transformer":
                 score[SUSPICIOUS] = 5.0
             unit = run.scores.unit(video.id, scorer, "made")
             run.scores.write(video.id, scorer, unit, {"csl": score, "margin": -0.6 + 0 * score})
-            group = Group(fold=0, videos=(video.id,), lengths=(NUM_FRAMES,), fingerprint=video.id)
-            units = {1: Unit(f"{group.key}/epoch-0001", "made")}
-            store.create_rows(group, units, num_classes=2, dtype="float32")
-            [annotation] = run.annotations([video.id], video.split)
-            probability = np.where(np.eye(2)[annotation.labels_T] == 1, 0.8, 0.2)
-            if video.split is Split.AUDIT:
-                probability[:] = 0.2, 0.8
-            store.write_row(group, 1, units[1], np.log(probability))
-            store.compact(group, units)
+            write_trajectory(run, scorer, video)
 
 
-def write_checkpoint(run: Run, scorer: str) -> None:
-    run.layout.fold(scorer, 0).put_json("training.json", {"training": "made"})
-    info = CheckpointInfo(
-        scorer=scorer,
-        fold=0,
-        epoch=1,
-        model=run.model_spec(scorer),
-        classes=run.dataset.classes,
-        class_weights=(1.0, 1.0),
-        train_ids=("v0",),
-        encoder=run.features.encoder,
-        training="made",
-        metrics={},
+def write_trajectory(run: Run, scorer: str, video: Video) -> None:
+    """One checkpoint, which trusts the labels of the validation video and always says b else."""
+    [annotation] = run.annotations([video.id], video.split)
+    probability_TC = np.where(np.eye(2)[annotation.labels_T] == 1, 0.8, 0.2)
+    if video.split is Split.AUDIT:
+        probability_TC[:] = 0.2, 0.8
+    write_trajectories(
+        run,
+        scorer,
+        {video.id: NUM_FRAMES},
+        lambda _: np.log(probability_TC),
+        num_epochs=1,
+        dtype="float32",
     )
-    weights = {"weight": torch.zeros(1)}
-    CheckpointStore(run.layout.checkpoints(scorer, 0, "made")).save(info, weights, weights)
 
 
 @pytest.fixture

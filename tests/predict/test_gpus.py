@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from made import write_checkpoints, write_features
+from builder import write_checkpoints, write_random_dataset
 
 from csl_dist.config import load_config
 from csl_dist.run import open_run
@@ -52,7 +52,7 @@ def scored(folder: Path, num_gpus: int) -> tuple[str, dict[str, bytes]]:
 
 @pytest.mark.timeout(200)
 def test_gpus_without_a_checkpoint_of_their_own_share_one(tmp_path: Path) -> None:
-    write_features(tmp_path / "data", num_videos=6, num_frames=50, split="audit")
+    write_random_dataset(tmp_path / "data", num_videos=6, num_frames=50, split="audit")
     for name in ("gpus", "cpus"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "c.yaml").write_text(

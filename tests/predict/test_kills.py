@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from made import write_checkpoints, write_features
+from builder import write_checkpoints, write_random_dataset
 from processes import descendants
 from ray_cluster import RunningCluster, ray_cluster
 
@@ -88,7 +88,9 @@ def kill_an_actor(cluster: RunningCluster, rng: random.Random) -> bool:
 
 @pytest.mark.timeout(900)
 def test_ten_random_kills_leave_the_same_bytes(tmp_path: Path) -> None:
-    write_features(tmp_path / "data", num_videos=NUM_VIDEOS, num_frames=NUM_FRAMES, split="audit")
+    write_random_dataset(
+        tmp_path / "data", num_videos=NUM_VIDEOS, num_frames=NUM_FRAMES, split="audit"
+    )
     calm, disturbed = tmp_path / "calm", tmp_path / "disturbed"
     calm.mkdir()
     write_checkpoints(

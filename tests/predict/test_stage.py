@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import ray
 import torch
-from made import NUM_CLASSES, write_checkpoints, write_features
+from builder import NUM_CLASSES, write_checkpoints, write_random_dataset
 from rich.console import Console
 
 from csl_dist.cluster.pool import ActorPool
@@ -38,7 +38,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dataset of features, and a run root with checkpoints that nothing is scored with."""
     folder = tmp_path_factory.mktemp("trained")
     sizes = {"num_videos": NUM_VIDEOS, "num_frames": NUM_FRAMES}
-    write_features(folder / "data", **sizes, split="audit")
+    write_random_dataset(folder / "data", **sizes, split="audit")
     run = open_run(config_of(folder, folder / "run"))
     write_checkpoints(run, "transformer", NUM_CHECKPOINTS)
     return folder

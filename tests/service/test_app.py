@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import builder
 import made_run
 import numpy as np
 import pandas as pd
@@ -33,16 +34,13 @@ from csl_dist.cluster import jobs
 from csl_dist.config import FlagConfig
 from csl_dist.data.media.frames import FrameFolder
 from csl_dist.errors import ConfigError, NotReadyError
-from csl_dist.flag.publish import publish_verdict
-from csl_dist.flag.stage import write_flags
-from csl_dist.run import write_run_file
 from csl_dist.service import audits, encoding, routes, settings
 from csl_dist.service.deployment import listening_socket, running_service
 from csl_dist.service.guard import HEADERS
 from csl_dist.service.routes import exports
 from csl_dist.service.settings import ServiceSettings, audit_ids
 from csl_dist.storage.run_file import put_videos, read_videos
-from csl_dist.types import Media
+from csl_dist.types import Media, Split
 
 TOKEN = "a-token-of-some-length"
 
@@ -296,12 +294,11 @@ def test_frame_folder_is_shown_as_pictures(made_root: str, tmp_path: Path) -> No
 def test_unfinished_run_is_served_as_far_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made_run.write_dataset(tmp_path)
-    run = made_run.open_made_run(tmp_path, made_run.PAPERS_FLAGS)
-    write_run_file(run)
+    run = made_run.start_run(tmp_path)
     for video in ("v1", "v2"):
         made_run.write_trajectory(run, "transformer", video)
-        made_run.write_scores(run, "transformer", video)
+    scored = [*run.split_annotations(Split.VAL), *run.annotations(["v2"], Split.AUDIT)]
+    builder.write_scores(run, "transformer", scored)
     monkeypatch.setattr(audits, "UNFINISHED_SECONDS", 0.0)
     client = client_of(run.config.root)
     assert client.get("/api/audits").json()[0]["flags"] is None
@@ -311,12 +308,9 @@ def test_unfinished_run_is_served_as_far_as_it_is(
     refusal(client.get("/api/audits/run/trajectory?video=v3&frame=1"), 409)
     refusal(client.get("/api/audits/run/flags"), 409)
     for scorer in run.config.scorers:
-        made_run.write_checkpoints(run, scorer)
-        for video in ("v1", "v2", "v3"):
+        for video in made_run.HELD_OUT:
             made_run.write_trajectory(run, scorer, video)
-            made_run.write_scores(run, scorer, video)
-    write_flags(run)
-    publish_verdict(run)
+    builder.finish_run(run)
     assert client.get("/api/audits/run/trajectory?video=v3&frame=1").status_code == 200
     assert client.get("/api/audits/run/flags").json()["total"] == 1
 

@@ -3,7 +3,13 @@
 import json
 from pathlib import Path
 
-from csl_dist.config import DatasetConfig
+from csl_dist.config import (
+    ActivityNetConfig,
+    Cholec80Config,
+    DatasetConfig,
+    EgoperConfig,
+    MstcnConfig,
+)
 from csl_dist.data.layouts.cholec80 import PHASES
 
 
@@ -19,7 +25,7 @@ def write_cholec80(root: Path, num_videos: int, ending: str = "\n") -> DatasetCo
         text = ending.join(["Frame\tPhase", *rows, ""])
         touch(root / f"phase_annotations/video{n:02d}-phase.txt", text)
         touch(root / f"videos/video{n:02d}.mp4")
-    return DatasetConfig(layout="cholec80", path=str(root))
+    return Cholec80Config(path=str(root))
 
 
 def write_egoper(root: Path, folder: str = "tea") -> DatasetConfig:
@@ -45,7 +51,7 @@ def write_egoper(root: Path, folder: str = "tea") -> DatasetConfig:
     for name, video in zip(("training", "validation", "test"), videos, strict=True):
         touch(root / folder / f"{name}.txt", f"{video}\n\n")
         touch(root / folder / f"features_10fps/{video}.npy")
-    return DatasetConfig(layout="egoper", path=str(root), task="tea")
+    return EgoperConfig(path=str(root), task="tea")
 
 
 def write_mstcn(root: Path) -> DatasetConfig:
@@ -55,7 +61,7 @@ def write_mstcn(root: Path) -> DatasetConfig:
         touch(root / f"features/{name}.npy")
     touch(root / "splits/train.split1.bundle", "S1.txt\nS2.txt\n")
     touch(root / "splits/test.split1.bundle", "#bundle\n./data/groundTruth/S3.txt\n")
-    return DatasetConfig(layout="mstcn", path=str(root))
+    return MstcnConfig(path=str(root))
 
 
 def write_activitynet(root: Path) -> DatasetConfig:
@@ -74,4 +80,4 @@ def write_activitynet(root: Path) -> DatasetConfig:
     path = touch(root / "anno.json", json.dumps({"version": "1", "database": database}))
     for name in database:
         touch(root / f"videos/{name}.mkv")
-    return DatasetConfig(layout="activitynet", path=str(path))
+    return ActivityNetConfig(path=str(path))

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import safetensors.torch
 import torch
+from builder import MadeVideo, write_manifest
 from torch import Tensor, nn
 
 from csl_dist.config import parse_config
@@ -26,7 +27,7 @@ class Linear(nn.Module):
         return self.out(x_BTD)
 
 
-SPEC = ModelSpec(name="test_foreign:Linear", arguments={}, num_features=4, num_classes=3)
+SPEC = ModelSpec(name=f"{__name__}:Linear", arguments={}, num_features=4, num_classes=3)
 
 
 def state(seed: int, num_features: int = 4) -> dict[str, Tensor]:
@@ -113,19 +114,20 @@ def test_weights_of_another_shape_are_named(tmp_path: Path) -> None:
 def run(tmp_path: Path) -> Run:
     """A run on three videos with ready features, whose only scorer is trained elsewhere."""
     folder = tmp_path / "dataset"
-    folder.mkdir()
-    lines = ["id,source,labels,split,fps"]
-    for name, split in (("v1", "train"), ("v2", "train"), ("v3", "audit")):
-        features = np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32)
-        np.save(folder / f"{name}.npy", features)
-        (folder / f"{name}.txt").write_text("a\nb\nc\n" * 3)
-        lines.append(f"{name},{name}.npy,{name}.txt,{split},5")
-    (folder / "manifest.csv").write_text("\n".join(lines) + "\n")
-    (folder / "classes.txt").write_text("a\nb\nc\n")
+    videos = [
+        MadeVideo(
+            id=name,
+            split=split,
+            names_T=["a", "b", "c"] * 3,
+            features_TD=np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32),
+        )
+        for name, split in (("v1", "train"), ("v2", "train"), ("v3", "audit"))
+    ]
+    write_manifest(folder, videos, fps=5, classes=("a", "b", "c"))
     config = {
         "root": str(tmp_path / "run"),
         "dataset": {"path": str(folder / "manifest.csv")},
-        "scorers": {"mine": {"model": "test_foreign:Linear", "train": False}},
+        "scorers": {"mine": {"model": SPEC.name, "train": False}},
     }
     return open_run(parse_config(config, where="test"))
 

@@ -14,7 +14,7 @@ MODELS = [
     ("transformer", {"preset": "tiny"}),
     ("framewise", {}),
     ("mstcn", {"stages": 3, "layers": 4, "width": 8}),
-    ("test_models:UsersOwn", {"width": 6}),
+    (f"{__name__}:UsersOwn", {"width": 6}),
 ]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builder import MadeVideo, write_manifest
 from processes import kill_below
 
 COMMAND = [sys.executable, "-c", "from csl_dist.cli import main; main()"]
@@ -20,14 +21,18 @@ def features(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A manifest of eight videos with ready features."""
     folder = tmp_path_factory.mktemp("features")
     rng = np.random.default_rng(0)
-    lines = ["id,source,labels,split,fps"]
+    videos = []
     for n in range(8):
         labels = rng.integers(3, size=200)
-        values = np.eye(8)[labels] + rng.normal(size=(200, 8))
-        np.save(folder / f"{n}.npy", values.astype(np.float32))
-        (folder / f"{n}.txt").write_text("".join(f"step {label}\n" for label in labels))
-        lines.append(f"{n},{n}.npy,{n}.txt,{'train' if n < 6 else 'audit'},5")
-    (folder / "manifest.csv").write_text("\n".join(lines) + "\n")
+        videos.append(
+            MadeVideo(
+                id=str(n),
+                split="train" if n < 6 else "audit",
+                names_T=[f"step {label}" for label in labels],
+                features_TD=(np.eye(8)[labels] + rng.normal(size=(200, 8))).astype(np.float32),
+            )
+        )
+    write_manifest(folder, videos, fps=5)
     return folder
 
 

@@ -1,48 +1,64 @@
-"""Datasets on disk, one module per layout.
+"""Datasets on disk, one object per layout.
 
-A layout is a function from the config to a Dataset. It reads the list of videos and collects what
-is wrong with it; label files are read later, one by one.
+`LAYOUTS` is the list of them. What opens a dataset, reads corrected labels or writes them asks the
+layout that the config names, and adds what is the same for all.
 """
 
-from typing import Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from csl_dist.config import DatasetConfig
 from csl_dist.data.dataset import FORM_ERRORS, Dataset, Fold, KnownSegment, read_errors
-from csl_dist.data.layouts.activitynet import open_activitynet
-from csl_dist.data.layouts.cholec80 import open_cholec80
-from csl_dist.data.layouts.egoper import open_egoper
-from csl_dist.data.layouts.manifest import open_manifest
-from csl_dist.data.layouts.mstcn import open_mstcn
+from csl_dist.data.layouts.activitynet import ACTIVITYNET
+from csl_dist.data.layouts.cholec80 import CHOLEC80
+from csl_dist.data.layouts.egoper import EGOPER
+from csl_dist.data.layouts.layout import Edge, Edits, Layout, Renaming
+from csl_dist.data.layouts.manifest import MANIFEST
+from csl_dist.data.layouts.mstcn import MSTCN
+from csl_dist.data.layouts.output import OutputFolder
+from csl_dist.data.media.sources import MediaNeed
 from csl_dist.data.splits import with_splits
 from csl_dist.errors import DataError
+from csl_dist.types import Video
 
-__all__ = ["Dataset", "Fold", "KnownSegment", "open_dataset", "read_dataset", "read_errors"]
+__all__ = [
+    "LAYOUTS",
+    "Dataset",
+    "Edge",
+    "Fold",
+    "KnownSegment",
+    "Renaming",
+    "corrected_labels",
+    "open_dataset",
+    "read_dataset",
+    "read_errors",
+    "write_renamed",
+]
 
-
-class Layout(Protocol):
-    """What every layout's module offers."""
-
-    def __call__(self, config: DatasetConfig) -> Dataset: ...
-
-
-LAYOUTS: dict[str, Layout] = {
-    "manifest": open_manifest,
-    "cholec80": open_cholec80,
-    "egoper": open_egoper,
-    "mstcn": open_mstcn,
-    "activitynet": open_activitynet,
+LAYOUTS: dict[str, Layout[Any]] = {
+    layout.name: layout
+    for layout in (
+        MANIFEST,
+        CHOLEC80,
+        EGOPER,
+        MSTCN,
+        ACTIVITYNET,
+    )
 }
 
 
-def read_dataset(config: DatasetConfig) -> Dataset:
-    """The dataset that a config names, with the problems in its list of videos."""
+def read_dataset(config: DatasetConfig, *, media: MediaNeed = "required") -> Dataset:
+    """The dataset that a config names, with the problems in its list of videos.
+
+    Where media are optional, a video without any is listed with an empty source: its labels can
+    be read, its frames can't.
+    """
     try:
-        dataset = LAYOUTS[config.layout](config)
+        dataset = LAYOUTS[config.layout].open(config, media)
     except FORM_ERRORS as error:
-        raise DataError(
-            f"{config.path} does not have the form of the {config.layout} layout "
-            f"({type(error).__name__}: {error})"
-        ) from error
+        raise _of_another_form(config.path, config, error) from error
     return with_splits(dataset, config)
 
 
@@ -56,3 +72,61 @@ def open_dataset(config: DatasetConfig) -> Dataset:
     if not dataset.videos:
         raise DataError(f"{config.path} holds no videos")
     return dataset
+
+
+def corrected_labels(
+    config: DatasetConfig, classes: tuple[str, ...], videos: Sequence[Video], path: Path
+) -> Dataset:
+    """The videos whose labels are at a path, as a dataset that reads them from there.
+
+    The dataset itself is not needed. What is given may hold the labels of some videos only.
+    `videos` are all that the run scores, with the dataset's own label files.
+    """
+    if not path.exists():
+        raise DataError(f"there are no labels at {path}")
+    try:
+        dataset = LAYOUTS[config.layout].label_files(config).corrected(classes, videos, path)
+    except FORM_ERRORS as error:
+        raise _of_another_form(str(path), config, error) from error
+    if not dataset.videos:
+        names = ", ".join(Path(video.labels).name for video in videos[:3])
+        raise DataError(
+            f"{path} has labels of none of the audited videos; expected files such as {names}, "
+            f"in the {config.layout} layout"
+        )
+    return replace(dataset, length_mismatch=config.length_mismatch)
+
+
+def write_renamed(
+    config: DatasetConfig,
+    videos: Sequence[Video],
+    renamings: Mapping[str, Sequence[Renaming]],
+    *,
+    frame_rates: Mapping[str, float],
+    out: Path,
+    current: Mapping[str, str] | None = None,
+    inputs: Iterable[str] = (),
+) -> list[Path]:
+    """Writes label files with spans renamed below `out`, in the dataset's own layout.
+
+    Layouts with one label file a video get the files of changed videos alone, layouts with one
+    file for all get that file whole; `corrected_labels` reads them. `videos`, `renamings`,
+    `frame_rates` and `current` are as in `Edits`; `inputs` are further files that must not be
+    overwritten, beside those that the videos are read from.
+    """
+    edits = Edits(
+        videos=videos, renamings=renamings, frame_rates=frame_rates, current=current or {}
+    )
+    own = (file for video in videos for file in (video.labels, video.source) if file)
+    folder = OutputFolder(out, [config.path, *own, *edits.current.values(), *inputs])
+    try:
+        return LAYOUTS[config.layout].label_files(config).write(edits, folder)
+    except OSError as error:
+        raise DataError(f"can't write to {out}: {error.strerror or error}") from error
+
+
+def _of_another_form(path: str, config: DatasetConfig, error: Exception) -> DataError:
+    return DataError(
+        f"{path} does not have the form of the {config.layout} layout "
+        f"({type(error).__name__}: {error})"
+    )

@@ -5,18 +5,26 @@ Time between segments is unlabelled. Media lie in `dataset.media`, or in `videos
 `features` beside the file.
 """
 
-import dataclasses
-import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from csl_dist.config import DatasetConfig
+from csl_dist.config import ActivityNetConfig
 from csl_dist.data.dataset import Dataset
-from csl_dist.data.media.sources import find_features, find_frames, find_video, made_video
+from csl_dist.data.layouts.layout import Draft, Edits, Parts, refuse_missing
+from csl_dist.data.layouts.output import OutputFolder
+from csl_dist.data.layouts.segments import put_json, read_json, reading_from, renamed_segments
+from csl_dist.data.media.sources import (
+    MediaNeed,
+    find_features,
+    find_frames,
+    find_video,
+    made_video,
+)
 from csl_dist.data.tracks import SegmentTrack
 from csl_dist.errors import DataError
 from csl_dist.types import Media, Split, Video
@@ -32,33 +40,96 @@ SUBSETS = {
 }
 
 
-def open_activitynet(config: DatasetConfig) -> Dataset:
-    path = Path(config.path)
-    database = read_database(path)
-    classes = _classes(database)
-    videos, problems = [], []
-    for video_id, entry in database.items():
-        if not entry.get("annotations"):
-            continue  # test sets are published without labels
-        where = f"{path}: video {video_id!r}"
-        subset = str(entry.get("subset", "")).lower()
-        if subset not in SUBSETS:
-            problems.append(f"{where}: subset is {subset!r}, expected one of {', '.join(SUBSETS)}")
-            continue
-        video = _find(video_id, entry, SUBSETS[subset], path, config)
-        if video is None:
-            problems.append(f"{where}: no media in {config.media or path.parent}")
-            continue
-        videos.append(video)
-    # Datasets whose test labels are secret have only validation videos to audit.
-    if not any(video.split is Split.AUDIT for video in videos):
-        videos = [_as_audit(video) for video in videos]
-    return Dataset(
-        classes=classes,
-        videos=tuple(videos),
-        read_track=SegmentTracks(classes, database),
-        problems=tuple(problems),
-    )
+class ActivityNetLayout:
+    """One JSON file, and media beside it or in a folder of their own."""
+
+    name: ClassVar[str] = "activitynet"
+    label_parts: ClassVar[Parts] = (("*.json",),)
+    media_parts: ClassVar[Parts] = ()
+
+    def draft(self, path: Path, out: Path) -> Draft:
+        refuse_missing(self, path)
+        if path.is_file():
+            return Draft(layout=self.name, dataset={"path": path}, notes={})
+        for file in sorted(path.glob("*.json")):
+            try:
+                read_database(file)
+            except DataError:
+                continue
+            return Draft(layout=self.name, dataset={"path": file}, notes={})
+        raise DataError(f'{path}: no .json file there has the form {{"database": {{id: …}}}}')
+
+    def open(self, config: ActivityNetConfig, need: MediaNeed) -> Dataset:
+        path = Path(config.path)
+        database = read_database(path)
+        classes = _classes(database)
+        videos, problems = [], []
+        for video_id, entry in database.items():
+            if not entry.get("annotations"):
+                continue  # test sets are published without labels
+            where = f"{path}: video {video_id!r}"
+            subset = str(entry.get("subset", "")).lower()
+            if subset not in SUBSETS:
+                expected = ", ".join(SUBSETS)
+                problems.append(f"{where}: subset is {subset!r}, expected one of {expected}")
+                continue
+            video = _find(video_id, entry, SUBSETS[subset], config, need)
+            if video is None:
+                problems.append(f"{where}: no media in {config.media or path.parent}")
+                continue
+            videos.append(video)
+        # Datasets whose test labels are secret have only validation videos to audit.
+        if not any(video.split is Split.AUDIT for video in videos):
+            videos = [_as_audit(video) for video in videos]
+        return Dataset(
+            classes=classes,
+            videos=tuple(videos),
+            read_track=SegmentTracks(classes, database),
+            problems=tuple(problems),
+        )
+
+    def label_files(self, config: ActivityNetConfig) -> "ActivityNetFiles":
+        return ActivityNetFiles(Path(config.path))
+
+
+ACTIVITYNET = ActivityNetLayout()
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityNetFiles:
+    """The one file with the labels of all videos."""
+
+    path: Path
+
+    def corrected(self, classes: tuple[str, ...], videos: Sequence[Video], path: Path) -> Dataset:
+        file = path / self.path.name if path.is_dir() else path
+        database = read_database(file)
+        named = reading_from(file, videos, database)
+        return Dataset(classes=classes, videos=named, read_track=SegmentTracks(classes, database))
+
+    def write(self, edits: Edits, out: OutputFolder) -> list[Path]:
+        target = out.file(Path(self.path.name))
+        content = read_json(self.path)
+        ids = {
+            annotation["label"]: annotation["label_id"]
+            for entry in content["database"].values()
+            for annotation in entry.get("annotations") or ()
+            if "label_id" in annotation
+        }
+        read = cache(lambda file: read_database(Path(file)))
+        for video in edits.videos:
+            entry = read(edits.file_of(video))[video.id]
+            pieces = [
+                {**annotation, "segment": [float(s) for s in annotation["segment"]]}
+                for annotation in entry["annotations"]
+            ]
+            for renaming in edits.renamings.get(video.id, ()):
+                new = {"label": renaming.label}
+                if renaming.label in ids:
+                    new["label_id"] = ids[renaming.label]
+                pieces = renamed_segments(pieces, renaming, new, same="label")
+            content["database"][video.id] = {**entry, "annotations": pieces}
+        return [put_json(target, content)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +157,7 @@ class SegmentTracks:
 
 
 def read_database(path: Path) -> dict[str, dict[str, Any]]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise DataError(f"can't read {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise DataError(f"{path} is not valid JSON: {error}") from error
+    content = read_json(path)
     database = content.get("database") if isinstance(content, dict) else None
     if not isinstance(database, dict) or not database:
         raise DataError(f'{path}: expected {{"database": {{id: …}}}}')
@@ -115,17 +181,22 @@ def _either(find: Callable[[Path, str], Path | None], folder: Path, video_id: st
 
 
 def _find(
-    video_id: str, entry: dict[str, Any], split: Split, path: Path, config: DatasetConfig
+    video_id: str,
+    entry: dict[str, Any],
+    split: Split,
+    config: ActivityNetConfig,
+    need: MediaNeed,
 ) -> Video | None:
     def folder(name: str) -> Path:
-        return Path(config.media) if config.media else path.parent / name
+        return Path(config.media) if config.media else Path(config.path).parent / name
 
     frames_fps = config.frames_fps or float(entry.get("fps") or config.features_fps)
     return made_video(
         video_id,
         split,
-        str(path),
+        config.path,
         wanted=config.source,
+        need=need,
         options={
             Media.VIDEO: (_either(find_video, folder("videos"), video_id), 0.0),
             Media.FRAMES: (_either(find_frames, folder("frames"), video_id), frames_fps),
@@ -139,4 +210,4 @@ def _find(
 
 def _as_audit(video: Video) -> Video:
     split = Split.AUDIT if video.split is Split.VAL else video.split
-    return dataclasses.replace(video, split=split)
+    return replace(video, split=split)

@@ -6,14 +6,21 @@
 """
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
-from csl_dist.config import DatasetConfig
+from csl_dist.config import Cholec80Config
 from csl_dist.data.dataset import Dataset
-from csl_dist.data.media.sources import find_features, find_frames, find_video, made_video
-from csl_dist.data.text import class_ids, read_lines
-from csl_dist.data.tracks import EntryTrack
+from csl_dist.data.layouts.entries import EntryFiles, EntryForm, EntryTracks
+from csl_dist.data.layouts.layout import DEFAULT_FOLDS, Draft, Parts, refuse_missing
+from csl_dist.data.media.sources import (
+    MediaNeed,
+    find_features,
+    find_frames,
+    find_video,
+    made_video,
+)
+from csl_dist.data.text import read_lines
 from csl_dist.errors import DataError
 from csl_dist.types import Media, Split, Video
 
@@ -27,53 +34,66 @@ PHASES = (
     "GallbladderRetraction",
 )
 M2CAI16_PHASES = ("TrocarPlacement", *PHASES)
+LABEL_FOLDER = "phase_annotations"
 LABELS_FPS = 25.0
+NUM_VIDEOS = 80
 
 SPLITS = {"own": (50, 10), "paper": (50, 10), "tecno": (40, 8), "tmrnet": (40, 0)}
 """Videos for training and for validation, by their numbers; the rest are audited."""
 
 
-def open_cholec80(config: DatasetConfig) -> Dataset:
-    root = Path(config.path)
-    folder = root / "phase_annotations"
-    files = sorted(folder.glob("[!.]*-phase.txt"), key=lambda file: (_number(file), file.name))
-    if not files:
-        raise DataError(
-            f"{folder} holds no *-phase.txt files; dataset.path must be the folder that holds "
-            "phase_annotations and videos"
-        )
-    names = config.splits if isinstance(config.splits, str) else "own"
-    num_train, num_val = SPLITS[names]
-    videos, problems = [], []
-    for file in files:
-        number = _number(file)
-        split = Split.AUDIT
-        if number <= num_train + num_val:
-            split = Split.TRAIN if number <= num_train else Split.VAL
-        video = _find(root, file, split, config)
-        if video is None:
-            problems.append(f"{file} has no video, frames or features beside it in {root}")
+class Cholec80Layout:
+    """Phase files beside videos, frames or features."""
+
+    name: ClassVar[str] = "cholec80"
+    label_parts: ClassVar[Parts] = (("phase_annotations/*-phase.txt",),)
+    media_parts: ClassVar[Parts] = (("videos/*", "cutMargin/*", "features/*"),)
+
+    def draft(self, path: Path, out: Path) -> Draft:
+        refuse_missing(self, path)
+        dataset: dict[str, object] = {"path": path, "fps": 15, "length_mismatch": "trim"}
+        notes = {
+            "fps": "frames sampled per second; the paper's value",
+            "length_mismatch": "up to 5 %; Cholec80 has a few frames more or less than labels",
+        }
+        num_videos = len(_label_files(path))
+        if num_videos == NUM_VIDEOS:
+            dataset["splits"] = "paper"
+            notes["splits"] = "50 train, 10 val, 20 audit; or tecno, tmrnet, lists, or folds: 5"
         else:
-            videos.append(video)
-    classes = _classes(files)
-    return Dataset(
-        classes=classes,
-        videos=tuple(videos),
-        read_track=PhaseTracks(classes, config.labels_fps or LABELS_FPS),
-        problems=tuple(problems),
-    )
+            dataset["folds"] = min(DEFAULT_FOLDS, num_videos)
+            notes["folds"] = "these are not Cholec80's 80 videos: all are audited"
+        return Draft(layout=self.name, dataset=dataset, notes=notes)
+
+    def open(self, config: Cholec80Config, need: MediaNeed) -> Dataset:
+        root = Path(config.path)
+        files = _label_files(root)
+        if not files:
+            raise DataError(
+                f"{root / LABEL_FOLDER} holds no *-phase.txt files; dataset.path must be the "
+                f"folder that holds {LABEL_FOLDER} and videos"
+            )
+        preset = config.splits if isinstance(config.splits, str) else "own"
+        videos, problems = [], []
+        for file in files:
+            video = _find(root, file, _split(file, preset), config, need)
+            if video is None:
+                problems.append(f"{file} has no video, frames or features beside it in {root}")
+            else:
+                videos.append(video)
+        classes = _classes(files)
+        return Dataset(
+            classes=classes,
+            videos=tuple(videos),
+            read_track=EntryTracks(classes, _labels_fps(config), PHASE_ROWS),
+            problems=tuple(problems),
+        )
+
+    def label_files(self, config: Cholec80Config) -> EntryFiles:
+        return EntryFiles(Path(config.path), _labels_fps(config), PHASE_ROWS)
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseTracks:
-    """Reads `Frame⇥Phase` files."""
-
-    classes: tuple[str, ...]
-    fps: float
-
-    def __call__(self, video: Video) -> EntryTrack:
-        names = read_phases(video.labels)
-        return EntryTrack(class_ids(names, self.classes, video.labels, first_line=2), self.fps)
+CHOLEC80 = Cholec80Layout()
 
 
 def read_phases(path: str) -> list[str]:
@@ -101,7 +121,37 @@ def read_phases(path: str) -> list[str]:
     return [row[1].strip() for row in rows]
 
 
-def _find(root: Path, file: Path, split: Split, config: DatasetConfig) -> Video | None:
+def phases_text(path: str, names: list[str]) -> str:
+    """The file with other phases behind its frame numbers."""
+    header, *rows = read_lines(path)
+    numbers = (row.split("\t")[0] for row in rows)
+    lines = [header, *(f"{n}\t{name}" for n, name in zip(numbers, names, strict=True))]
+    return "\n".join(lines) + "\n"
+
+
+PHASE_ROWS = EntryForm(read=read_phases, text=phases_text, first_line=2)
+
+
+def _label_files(root: Path) -> list[Path]:
+    files = (root / LABEL_FOLDER).glob("[!.]*-phase.txt")
+    return sorted(files, key=lambda file: (_number(file), file.name))
+
+
+def _labels_fps(config: Cholec80Config) -> float:
+    return config.labels_fps or LABELS_FPS
+
+
+def _split(file: Path, preset: str) -> Split:
+    """What a video is used for, by its number."""
+    num_train, num_val = SPLITS[preset]
+    if _number(file) > num_train + num_val:
+        return Split.AUDIT
+    return Split.TRAIN if _number(file) <= num_train else Split.VAL
+
+
+def _find(
+    root: Path, file: Path, split: Split, config: Cholec80Config, need: MediaNeed
+) -> Video | None:
     stem = file.name.removesuffix("-phase.txt")
     frames = find_frames(root / "cutMargin", str(_number(file)))
     return made_video(
@@ -109,6 +159,7 @@ def _find(root: Path, file: Path, split: Split, config: DatasetConfig) -> Video 
         split,
         str(file),
         wanted=config.source,
+        need=need,
         options={
             Media.VIDEO: (find_video(root / "videos", stem), 0.0),
             Media.FRAMES: (frames, config.frames_fps or LABELS_FPS),

@@ -5,60 +5,136 @@
 action type is not 0 was executed wrongly: `evaluate` takes these as known errors.
 """
 
-import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from csl_dist.config import DatasetConfig
+from csl_dist.config import EgoperConfig
 from csl_dist.data.dataset import Dataset, KnownSegment
-from csl_dist.data.media.sources import find_features, find_frames, find_video, made_video
+from csl_dist.data.layouts.layout import Draft, Edits, Parts, refuse_missing
+from csl_dist.data.layouts.output import OutputFolder
+from csl_dist.data.layouts.segments import put_json, read_json, reading_from, renamed_segments
+from csl_dist.data.media.sources import (
+    MediaNeed,
+    find_features,
+    find_frames,
+    find_video,
+    made_video,
+)
 from csl_dist.data.text import read_lines
 from csl_dist.data.tracks import SegmentTrack
 from csl_dist.errors import DataError
 from csl_dist.types import ErrorKind, Media, Split, Video
 
+ANNOTATIONS = "annotation.json"
 TASKS = ("coffee", "oatmeal", "pinwheels", "quesadilla", "tea")
 FRAMES_FPS = 10.0
 LISTS = {Split.TRAIN: "training", Split.VAL: "validation", Split.AUDIT: "test"}
 
 
-def open_egoper(config: DatasetConfig) -> Dataset:
-    root = Path(config.path)
-    path = root / "annotation.json"
-    if config.task not in TASKS:
-        raise DataError(
-            f"dataset.task is {config.task!r}, but EgoPER's tasks are {', '.join(TASKS)}"
+class EgoperLayout:
+    """One annotation file, and a folder per task."""
+
+    name: ClassVar[str] = "egoper"
+    label_parts: ClassVar[Parts] = ((ANNOTATIONS,), ("*/training.txt",))
+    media_parts: ClassVar[Parts] = ()
+
+    def draft(self, path: Path, out: Path) -> Draft:
+        refuse_missing(self, path)
+        tasks = [t for t in TASKS if any((path / n).is_dir() for n in (t, t.capitalize()))]
+        if not tasks:
+            raise DataError(f"{path} has no task folder; expected {', '.join(TASKS)}")
+        return Draft(
+            layout=self.name,
+            dataset={"path": path, "task": tasks[0], "fps": 10},
+            notes={"task": f"one of {', '.join(tasks)}", "fps": "frames sampled per second"},
         )
-    classes, reader = read_annotations(path, config.task)
-    folder = _task_folder(root, config.task)
-    videos, problems = [], []
-    for split, name in LISTS.items():
-        for line, video_id in enumerate(read_lines(folder / f"{name}.txt"), start=1):
-            where = f"{folder / name}.txt:{line}"
-            if not video_id:
-                continue
+
+    def open(self, config: EgoperConfig, need: MediaNeed) -> Dataset:
+        root = Path(config.path)
+        path = root / ANNOTATIONS
+        if config.task not in TASKS:
+            raise DataError(
+                f"dataset.task is {config.task!r}, but EgoPER's tasks are {', '.join(TASKS)}"
+            )
+        classes, reader = read_annotations(path, config.task)
+        folder = _task_folder(root, config.task)
+        videos, problems = [], []
+        for split, where, video_id in _listed(folder):
             if video_id not in reader.segments:
                 problems.append(f"{where}: video {video_id!r} is not in {path}")
                 continue
-            video = _find(folder, video_id, split, str(path), config)
+            video = _find(folder, video_id, split, str(path), config, need)
             if video is None:
                 problems.append(f"{where}: video {video_id!r} has no media in {folder}")
             else:
                 videos.append(video)
-    return Dataset(
-        classes=classes,
-        videos=tuple(videos),
-        read_track=reader,
-        problems=tuple(problems),
-        known_segments=reader.known_segments,
-    )
+        return Dataset(
+            classes=classes,
+            videos=tuple(videos),
+            read_track=reader,
+            problems=tuple(problems),
+            known_segments=reader.known_segments,
+        )
+
+    def label_files(self, config: EgoperConfig) -> "EgoperFiles":
+        return EgoperFiles(Path(config.path) / ANNOTATIONS, config.task)
+
+
+EGOPER = EgoperLayout()
 
 
 @dataclass(frozen=True, slots=True)
-class EgoPerTracks:
+class EgoperFiles:
+    """The one file with the labels of all videos."""
+
+    path: Path
+    task: str | None
+
+    def corrected(self, classes: tuple[str, ...], videos: Sequence[Video], path: Path) -> Dataset:
+        file = path / ANNOTATIONS if path.is_dir() else path
+        found, reader = read_annotations(file, self.task)
+        if found != classes:
+            raise DataError(
+                f"{file} has the actions {', '.join(found)}, but the run has {', '.join(classes)}"
+            )
+        named = reading_from(file, videos, reader.segments)
+        return Dataset(classes=classes, videos=named, read_track=reader)
+
+    def write(self, edits: Edits, out: OutputFolder) -> list[Path]:
+        target = out.file(Path(ANNOTATIONS))
+        content = read_json(self.path)
+        task = content[self.task]
+        entries = {entry["video_id"]: entry for entry in task["segments"]}
+        read = cache(lambda file: read_annotations(Path(file), self.task)[1].segments)
+        for video in edits.videos:
+            labels = read(edits.file_of(video))[video.id]
+            pieces = _pieces(labels)
+            for renaming in edits.renamings.get(video.id, ()):
+                new = {"action": task["action2idx"][renaming.label], "action_type": 0}
+                new |= {"error_description": ""}
+                pieces = renamed_segments(pieces, renaming, new, same="action")
+            columns = {name: [piece.get(name) for piece in pieces] for name in labels}
+            times = [piece["segment"] for piece in pieces]
+            entries[video.id]["labels"] = columns | {"time_stamp": times}
+        return [put_json(target, content)]
+
+
+def _pieces(labels: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    """EgoPER's lists, one an attribute, as one dict a segment."""
+    names = [name for name in labels if name != "time_stamp"]
+    return [
+        {"segment": [float(s) for s in times], **{name: labels[name][i] for name in names}}
+        for i, times in enumerate(labels["time_stamp"])
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class EgoperTracks:
     """Makes tracks of the segments that `annotation.json` holds."""
 
     segments: dict[str, dict[str, Any]]
@@ -95,7 +171,7 @@ class EgoPerTracks:
         return times
 
 
-def read_annotations(path: Path, task: str | None) -> tuple[tuple[str, ...], EgoPerTracks]:
+def read_annotations(path: Path, task: str | None) -> tuple[tuple[str, ...], EgoperTracks]:
     """The classes of a task, and the labels of its videos."""
     content = read_json(path)
     if task not in content:
@@ -103,16 +179,18 @@ def read_annotations(path: Path, task: str | None) -> tuple[tuple[str, ...], Ego
     actions = content[task]["action2idx"]
     segments = {entry["video_id"]: entry["labels"] for entry in content[task]["segments"]}
     indices = {index: place for place, index in enumerate(sorted(actions.values()))}
-    return tuple(sorted(actions, key=actions.__getitem__)), EgoPerTracks(segments, indices)
+    return tuple(sorted(actions, key=actions.__getitem__)), EgoperTracks(segments, indices)
 
 
-def read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise DataError(f"can't read {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise DataError(f"{path} is not valid JSON: {error}") from error
+def _listed(folder: Path) -> list[tuple[Split, str, str]]:
+    """Split, place of mention, and id of every video of a task."""
+    listed = []
+    for split, name in LISTS.items():
+        path = folder / f"{name}.txt"
+        for line, video_id in enumerate(read_lines(path), start=1):
+            if video_id:
+                listed.append((split, f"{path}:{line}", video_id))
+    return listed
 
 
 def _task_folder(root: Path, task: str) -> Path:
@@ -124,7 +202,12 @@ def _task_folder(root: Path, task: str) -> Path:
 
 
 def _find(
-    folder: Path, video_id: str, split: Split, labels: str, config: DatasetConfig
+    folder: Path,
+    video_id: str,
+    split: Split,
+    labels: str,
+    config: EgoperConfig,
+    need: MediaNeed,
 ) -> Video | None:
     frames = find_frames(folder / "frames_10fps", video_id)
     return made_video(
@@ -132,6 +215,7 @@ def _find(
         split,
         labels,
         wanted=config.source,
+        need=need,
         options={
             Media.VIDEO: (find_video(folder / "trim_videos", video_id), 0.0),
             Media.FRAMES: (frames, config.frames_fps or FRAMES_FPS),

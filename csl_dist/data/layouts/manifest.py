@@ -9,44 +9,81 @@ it, or else all names in the label files, sorted.
 
 import csv
 from pathlib import Path
+from typing import ClassVar
 
-from csl_dist.config import DatasetConfig
+from csl_dist.config import ManifestConfig
 from csl_dist.data.dataset import Dataset
-from csl_dist.data.layouts.names import NameTracks
-from csl_dist.data.media.sources import media_of
+from csl_dist.data.layouts.entries import EntryFiles, EntryTracks
+from csl_dist.data.layouts.layout import DEFAULT_FOLDS, Draft, Parts
+from csl_dist.data.layouts.pairing import paired_rows
+from csl_dist.data.media.sources import MediaNeed, media_of
 from csl_dist.data.text import UNLABELLED_NAMES, read_lines
 from csl_dist.errors import DataError
 from csl_dist.types import Media, Split, Video
 
-COLUMNS = ("id", "source", "labels", "fps")
+
+class ManifestLayout:
+    """Videos and label files that a CSV lists."""
+
+    name: ClassVar[str] = "manifest"
+    label_parts: ClassVar[Parts] = (("manifest.csv",),)
+    media_parts: ClassVar[Parts] = ()
+
+    def draft(self, path: Path, out: Path) -> Draft:
+        """Of a manifest that is there, or of one made of files of the same name."""
+        given = path if path.is_file() else path / "manifest.csv"
+        if given.exists():
+            return Draft(layout=self.name, dataset={"path": given}, notes={})
+        rows = paired_rows(path, out.parent)
+        manifest = out.with_suffix(".manifest.csv")
+        if manifest.exists():
+            raise DataError(f"{manifest} exists already; remove it, or give another --out")
+        with manifest.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, fieldnames=["id", "source", "labels", "fps"])
+            writer.writeheader()
+            writer.writerows(rows)
+        return Draft(
+            layout=self.name,
+            dataset={"path": manifest, "folds": min(DEFAULT_FOLDS, len(rows))},
+            notes={"folds": "or add a column `split` with train, val and audit, and remove this"},
+        )
+
+    def open(self, config: ManifestConfig, need: MediaNeed) -> Dataset:
+        path = Path(config.path)
+        if path.is_dir():
+            path = path / "manifest.csv"
+        videos: list[Video] = []
+        problems: list[str] = []
+        for line, row in _read_rows(path, need):
+            try:
+                videos.append(_read_row(row, f"{path}:{line}", path.parent, need))
+            except DataError as error:
+                problems.append(str(error))
+        classes = _read_classes(path.parent / "classes.txt", videos)
+        return Dataset(
+            classes=classes,
+            videos=tuple(videos),
+            read_track=EntryTracks(classes, 0.0),
+            problems=tuple(problems),
+        )
+
+    def label_files(self, config: ManifestConfig) -> EntryFiles:
+        path = Path(config.path)
+        # The dataset may be gone; then the name tells whether the path was that of the CSV.
+        is_file = path.is_file() or (bool(path.suffix) and not path.is_dir())
+        folder = path.parent if is_file else path
+        return EntryFiles(folder, config.labels_fps or config.features_fps)
 
 
-def open_manifest(config: DatasetConfig) -> Dataset:
-    """Reads the list of videos; label files are read later, one by one."""
-    path = Path(config.path)
-    if path.is_dir():
-        path = path / "manifest.csv"
-    videos: list[Video] = []
-    problems: list[str] = []
-    for line, row in _read_rows(path):
-        try:
-            videos.append(_read_row(row, f"{path}:{line}", path.parent))
-        except DataError as error:
-            problems.append(str(error))
-    classes = _read_classes(path.parent / "classes.txt", videos)
-    return Dataset(
-        classes=classes,
-        videos=tuple(videos),
-        read_track=NameTracks(classes, 0.0),
-        problems=tuple(problems),
-    )
+MANIFEST = ManifestLayout()
 
 
-def _read_rows(path: Path) -> list[tuple[int, dict[str, str]]]:
+def _read_rows(path: Path, need: MediaNeed) -> list[tuple[int, dict[str, str]]]:
+    columns = ("id", "source", "labels", "fps") if need == "required" else ("id", "labels", "fps")
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file)
-            missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+            missing = [name for name in columns if name not in (reader.fieldnames or ())]
             if missing:
                 raise DataError(f"{path}: column {', '.join(missing)} is missing")
             rows = [(reader.line_num, row) for row in reader]
@@ -59,21 +96,22 @@ def _read_rows(path: Path) -> list[tuple[int, dict[str, str]]]:
     return rows
 
 
-def _read_row(row: dict[str, str], where: str, folder: Path) -> Video:
+def _read_row(row: dict[str, str], where: str, folder: Path, need: MediaNeed) -> Video:
     row = {name: (value or "").strip() for name, value in row.items() if name is not None}
-    for name in ("id", "source", "labels"):
+    for name in ("id", "source", "labels") if need == "required" else ("id", "labels"):
         if not row[name]:
             raise DataError(f"{where}: {name} is empty")
     split = row.get("split") or Split.AUDIT
     if split not in list(Split):
         raise DataError(f"{where}: split is {split!r}, expected {', '.join(Split)}")
     fps = _rate(row["fps"], "fps", where)
-    media = media_of(str(folder / row["source"]))
+    source = str(folder / row["source"]) if row.get("source") else ""
+    media = media_of(source) if source else Media.VIDEO
     source_fps = _rate(row["source_fps"], "source_fps", where) if row.get("source_fps") else fps
     return Video(
         id=row["id"],
         split=Split(split),
-        source=str(folder / row["source"]),
+        source=source,
         labels=str(folder / row["labels"]),
         media=media,
         source_fps=0.0 if media is Media.VIDEO else source_fps,

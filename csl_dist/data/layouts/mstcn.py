@@ -5,11 +5,13 @@ with lines `id name`, and `splits/train.split1.bundle` and `test.split1.bundle` 
 """
 
 from pathlib import Path
+from typing import ClassVar
 
-from csl_dist.config import DatasetConfig
+from csl_dist.config import MstcnConfig
 from csl_dist.data.dataset import Dataset
-from csl_dist.data.layouts.names import NameTracks
-from csl_dist.data.media.sources import find_features, find_video, made_video
+from csl_dist.data.layouts.entries import EntryFiles, EntryTracks
+from csl_dist.data.layouts.layout import DEFAULT_FOLDS, Draft, Parts, refuse_missing
+from csl_dist.data.media.sources import MediaNeed, find_features, find_video, made_video
 from csl_dist.data.text import read_lines
 from csl_dist.errors import DataError
 from csl_dist.types import Media, Split, Video
@@ -17,27 +19,54 @@ from csl_dist.types import Media, Split, Video
 BUNDLES = {Split.TRAIN: "train", Split.AUDIT: "test"}
 
 
-def open_mstcn(config: DatasetConfig) -> Dataset:
-    root = Path(config.path)
-    classes = read_mapping(root / "mapping.txt")
-    videos, problems = [], []
-    for split, where, stem in _listed(root, config):
-        labels = _label_file(root / "groundTruth", stem)
-        if labels is None:
-            problems.append(f"{where}: video {stem!r} has no label file in {root}/groundTruth")
-            continue
-        video = _find(root, stem, split, str(labels), config)
-        if video is None:
-            problems.append(f"{where}: video {stem!r} has no features or video in {root}")
-            continue
-        videos.append(video)
-    return Dataset(
-        classes=classes,
-        videos=tuple(videos),
-        read_track=NameTracks(classes, config.labels_fps or config.features_fps),
-        problems=tuple(problems),
-        features_frames_last=True,
-    )
+class MstcnLayout:
+    """Features, a name a frame, and bundles that list videos."""
+
+    name: ClassVar[str] = "mstcn"
+    label_parts: ClassVar[Parts] = (("mapping.txt",), ("groundTruth/*",))
+    media_parts: ClassVar[Parts] = (("features/*", "videos/*"),)
+
+    def draft(self, path: Path, out: Path) -> Draft:
+        refuse_missing(self, path)
+        dataset: dict[str, object] = {"path": path, "features_fps": 15}
+        notes = {"features_fps": "GTEA and Breakfast have 15, 50Salads 30"}
+        if (path / "splits").is_dir():
+            dataset["split"] = 1
+        else:
+            num_videos = len(list((path / "groundTruth").glob("[!.]*")))
+            dataset["folds"] = min(DEFAULT_FOLDS, num_videos)
+            notes["folds"] = (
+                "there are no splits: every video is audited by a model that never saw it"
+            )
+        return Draft(layout=self.name, dataset=dataset, notes=notes)
+
+    def open(self, config: MstcnConfig, need: MediaNeed) -> Dataset:
+        root = Path(config.path)
+        classes = read_mapping(root / "mapping.txt")
+        videos, problems = [], []
+        for split, where, stem in _listed(root, config):
+            labels = _label_file(root / "groundTruth", stem)
+            if labels is None:
+                problems.append(f"{where}: video {stem!r} has no label file in {root}/groundTruth")
+                continue
+            video = _find(root, stem, split, str(labels), config, need)
+            if video is None:
+                problems.append(f"{where}: video {stem!r} has no features or video in {root}")
+                continue
+            videos.append(video)
+        return Dataset(
+            classes=classes,
+            videos=tuple(videos),
+            read_track=EntryTracks(classes, _labels_fps(config)),
+            problems=tuple(problems),
+            features_frames_last=True,
+        )
+
+    def label_files(self, config: MstcnConfig) -> EntryFiles:
+        return EntryFiles(Path(config.path), _labels_fps(config))
+
+
+MSTCN = MstcnLayout()
 
 
 def read_mapping(path: Path) -> tuple[str, ...]:
@@ -64,7 +93,11 @@ def read_bundle(path: Path) -> list[tuple[int, str]]:
     ]
 
 
-def _listed(root: Path, config: DatasetConfig) -> list[tuple[Split, str, str]]:
+def _labels_fps(config: MstcnConfig) -> float:
+    return config.labels_fps or config.features_fps
+
+
+def _listed(root: Path, config: MstcnConfig) -> list[tuple[Split, str, str]]:
     """Split, place of mention, and id of every video."""
     folder = root / "splits"
     if not folder.is_dir():
@@ -84,12 +117,15 @@ def _label_file(folder: Path, stem: str) -> Path | None:
     return next((p for p in (folder / f"{stem}.txt", folder / stem) if p.exists()), None)
 
 
-def _find(root: Path, stem: str, split: Split, labels: str, config: DatasetConfig) -> Video | None:
+def _find(
+    root: Path, stem: str, split: Split, labels: str, config: MstcnConfig, need: MediaNeed
+) -> Video | None:
     return made_video(
         stem,
         split,
         labels,
         wanted=config.source,
+        need=need,
         options={
             Media.FEATURES: (find_features(root / "features", stem), config.features_fps),
             Media.VIDEO: (find_video(root / "videos", stem), 0.0),

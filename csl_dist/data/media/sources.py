@@ -1,9 +1,13 @@
 """Find a video's pixels or features in a folder."""
 
 from pathlib import Path
+from typing import Literal
 
 from csl_dist.data import feature_files
 from csl_dist.types import Media, Split, Video
+
+MediaNeed = Literal["required", "optional"]
+"""Whether a video without pixels or features counts: for what reads labels alone, it does."""
 
 VIDEO_SUFFIXES = (".mp4", ".avi", ".mkv", ".mov", ".webm")
 
@@ -42,9 +46,13 @@ def made_video(
     labels: str,
     *,
     wanted: str,
+    need: MediaNeed,
     options: dict[Media, tuple[Path | None, float]],
 ) -> Video | None:
-    """A video with the first source that exists and is wanted; options give path and rate."""
+    """A video with the first source that exists and is wanted; options give path and rate.
+
+    Without any, it is None, or where media are optional a video whose source is empty.
+    """
     for media, (source, fps) in options.items():
         if source is not None and wanted in ("auto", media):
             return Video(
@@ -55,4 +63,4 @@ def made_video(
                 media=media,
                 source_fps=fps,
             )
-    return None
+    return None if need == "required" else Video(id=video_id, split=split, labels=labels, source="")

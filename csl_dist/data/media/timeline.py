@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from csl_dist.types import FloatArray, IntArray, Timeline
+from csl_dist.types import FloatArray, IntArray, Timeline, frame_seconds
 
 
 def sampled(times_N: FloatArray, fps: float | None) -> tuple[Timeline, IntArray]:
     """The frames nearest to 0, 1/fps, 2/fps …, and their indices; all of them where fps is None."""
-    interval = float(np.median(np.diff(times_N))) if len(times_N) > 1 else 1 / (fps or 1.0)
+    interval = frame_seconds(times_N, default=1 / (fps or 1.0))
     index_T = np.arange(len(times_N))
     if fps is not None:
         # The last frame is shown for one interval; half a one keeps rounding from adding a sample.

@@ -81,7 +81,7 @@ def _facts(audit_id: str, audit: Audit) -> dict[str, Any]:
 
 
 def _num_audited(audit: Audit) -> int:
-    return sum(video.split is Split.AUDIT for video in audit.scored_videos())
+    return sum(video.split is Split.AUDIT for video in audit.held_out_videos())
 
 
 def _num_flags(audit: Audit) -> int | None:

@@ -40,8 +40,7 @@ def _video_facts(opened: OpenAudit, video_id: str) -> dict[str, Any]:
     video, audit = opened.video(video_id), opened.audit
     annotation = audit.annotation(video_id)
     media, note = shown_as(video, annotation)
-    intervals = np.diff(annotation.times_T)
-    fps = float(1 / np.median(intervals)) if len(intervals) else annotation.source_fps or 1.0
+    fps = annotation.timeline.fps or 1.0
     even_T = np.arange(annotation.num_frames) / fps
     is_even = np.abs(annotation.times_T - even_T).max(initial=0.0) < 0.25 / fps
     if not is_even:

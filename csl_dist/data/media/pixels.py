@@ -1,19 +1,15 @@
-"""Plan the extraction of features: what identifies a video's source, and which frames to decode."""
+"""A video's pixels, wherever they are, and what stands in for frames that are broken."""
 
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
 
-from csl_dist.config import RunConfig
 from csl_dist.data.media.frames import FrameFolder
 from csl_dist.data.media.video import Pixels, VideoFile
 from csl_dist.errors import DataError
-from csl_dist.features.encoders import encoder_fingerprint
-from csl_dist.features.store import FeatureEntry
-from csl_dist.types import FloatArray, Media, Span, Video, fingerprint
+from csl_dist.types import FloatArray, Media, Span, Video
 
 STAND_IN_TRIES = 64
 """Neighbours that are tried in place of a broken frame at the start of a chunk."""
@@ -31,33 +27,10 @@ class PixelSource(Protocol):
     def facts(self) -> dict[str, Any]: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceVideo:
-    """A video as extraction sees it: its pixels, what tells them apart, and its entry."""
-
-    pixels: PixelSource
-    facts: dict[str, Any]
-    entry: FeatureEntry
-
-
 def pixel_source(video: Video) -> PixelSource:
     if video.media is Media.FRAMES:
         return FrameFolder(video.source, video.source_fps)
     return VideoFile(video.source)
-
-
-def source_videos(videos: Sequence[Video], config: RunConfig) -> dict[str, SourceVideo]:
-    """Videos by id, with the fingerprint of all that decides their features."""
-    encoder = encoder_fingerprint(config.features)
-    chunk_frames = config.features.chunk_frames
-    sources = {}
-    for video in videos:
-        pixels = pixel_source(video)
-        facts = pixels.facts()
-        parts = fingerprint(encoder, facts, video.source_fps, config.dataset.fps, chunk_frames)
-        entry = FeatureEntry(video=video.id, fingerprint=parts)
-        sources[video.id] = SourceVideo(pixels=pixels, facts=facts, entry=entry)
-    return sources
 
 
 def frames_of_span(

@@ -1,0 +1,99 @@
+"""The order of stages, once: the command line, jobs, the service and `reproduce` call this.
+
+Every function goes on from where it stopped; what is done is not done again.
+"""
+
+import platform
+from importlib.metadata import version
+from typing import Any
+
+from rich.console import Console
+
+from csl_dist.audit.reader import open_audit
+from csl_dist.cluster.stage import Stage
+from csl_dist.config import RunConfig
+from csl_dist.errors import DataError
+from csl_dist.evaluate.stage import evaluate as evaluate_stage
+from csl_dist.features.adapt import adapt
+from csl_dist.features.stage import extract as extract_stage
+from csl_dist.flag.stage import flag
+from csl_dist.predict.follow import predict_and_follow, train_and_predict
+from csl_dist.predict.stage import predict
+from csl_dist.report import write_report
+from csl_dist.score.stage import score
+from csl_dist.storage.run_file import RunFile, put_run_file, put_videos
+from csl_dist.training.inputs import Inputs, open_inputs
+from csl_dist.training.stage import train as train_stage
+
+PACKAGES = ("csl_dist", "numpy", "ray", "torch", "torchvision", "zarr")
+"""Whose versions a run notes."""
+
+
+def open_stage(
+    config: RunConfig, *, console: Console | None = None, verbose: bool = False
+) -> Stage:
+    """Opens what a config names, and writes down in the run root what it is going to do."""
+    inputs = open_inputs(config)
+    _put_run(inputs)
+    return Stage(inputs=inputs, console=console or Console(), verbose=verbose)
+
+
+def extract(stage: Stage) -> None:
+    """Features of all videos; adapts the encoder where the config asks for it."""
+    extract_stage(stage)
+    adapt(stage)
+
+
+def train(stage: Stage) -> None:
+    """A checkpoint of every epoch of every scorer."""
+    train_stage(stage)
+
+
+def audit(stage: Stage, *, follow: bool = False) -> None:
+    """Predict, score and flag; `follow` waits for the checkpoints of a training elsewhere."""
+    if follow:
+        predict_and_follow(stage)
+    else:
+        predict(stage)
+    score(stage)
+    flag(stage)
+
+
+def evaluate(stage: Stage) -> dict[str, Any]:
+    """Metrics of scores and flags beside known errors."""
+    if not stage.inputs.labels.has_known_errors():
+        raise DataError(
+            f"the config of {stage.run.config.root} names no known errors; set dataset.truth to a "
+            "CSV of them, plant some with `corrupt`, or read the flags with `csl report`"
+        )
+    return evaluate_stage(stage)
+
+
+def run(stage: Stage) -> dict[str, Any] | None:
+    """All stages, prediction beside training; the metrics where errors are known."""
+    extract(stage)
+    train_and_predict(stage)
+    score(stage)
+    flag(stage)
+    return evaluate(stage) if stage.inputs.labels.has_known_errors() else None
+
+
+def report(stage: Stage) -> str:
+    """Writes the report of what was found, and returns its URL."""
+    return write_report(open_audit(stage.run.config.root))
+
+
+def _put_run(inputs: Inputs) -> None:
+    run, features = inputs.run, inputs.features
+    content = RunFile(
+        config=run.config,
+        classes=run.dataset.classes,
+        num_held_out=sum(len(fold.held_out) for fold in run.dataset.folds),
+        num_folds=len(run.dataset.folds),
+        num_to_extract=len(features.to_extract),
+        encoder=features.base.encoder,
+        has_known_errors=inputs.labels.has_known_errors(),
+        versions={"python": platform.python_version()} | {p: version(p) for p in PACKAGES},
+    )
+    put_run_file(run.layout, content)
+    put_videos(run.layout, run.dataset.videos)
