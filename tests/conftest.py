@@ -43,7 +43,7 @@ def small_config_file(small_dataset: Path, tmp_path: Path) -> Path:
         "features": {"weights": "random", "size": 32, "chunk_frames": 32},
         "scorers": {"transformer": {"arguments": {"preset": "tiny"}}, "framewise": {}},
         "train": {"epochs": 3, "learning_rate": 1e-3, "batch_frames": 256},
-        "score": {"group_frames": 150},
+        "predict": {"group_frames": 150},
     }
     path = tmp_path / "small.yaml"
     path.write_text(yaml.safe_dump(content, sort_keys=False))

@@ -38,7 +38,7 @@ def test_config_as_dict_reads_back_equal() -> None:
         ({"scorers": {"a": {"modle": 1}}}, "unknown key 'scorers.a.modle'; did you mean 'model'?"),
         ({"train": {"epochs": "many"}}, "'train.epochs' is 'many': input should be a valid int"),
         ({"train": {"epochs": 0}}, "'train.epochs' is 0: input should be greater than or equal"),
-        ({"reduce": {"window": 4}}, "reduce.window: 4 is even"),
+        ({"score": {"window": 4}}, "score.window: 4 is even"),
         ({"dataset": {"path": "d", "fps": float("inf")}}, "'dataset.fps' is inf"),
         ({"corrupt": {"lengths": [9, 2]}}, "corrupt.lengths: [9, 2] must name the shorter"),
         ({"corrupt": {"seed": -1}}, "'corrupt.seed' is -1"),
@@ -113,11 +113,11 @@ def test_missing_file_is_refused() -> None:
 
 @pytest.mark.parametrize("value", ["every_3rd", [], [0], 5])
 def test_unknown_checkpoint_strategy_is_one_sentence(value: object) -> None:
-    data = {"root": "r", "dataset": {"path": "p"}, "reduce": {"checkpoints": value}}
+    data = {"root": "r", "dataset": {"path": "p"}, "score": {"checkpoints": value}}
     with pytest.raises(ConfigError) as caught:
         parse_config(data, where="c.yaml")
     assert str(caught.value) == (
-        f"c.yaml: reduce.checkpoints: {value!r} is neither one of full, every_2nd, every_5th, "
+        f"c.yaml: score.checkpoints: {value!r} is neither one of full, every_2nd, every_5th, "
         "every_10th, hybrid, last nor a list of epochs"
     )
 

@@ -2,17 +2,19 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from builder import grey_pictures, write_video
 
-from csl_dist.config import RunConfig, load_config
+from csl_dist.config import FeaturesConfig, RunConfig, load_config
 from csl_dist.data.check import all_problems, look_at_videos
 from csl_dist.data.layouts import open_dataset
 from csl_dist.data.layouts.cholec80 import PHASES
 from csl_dist.data.planted import chosen_kinds
 from csl_dist.run import open_run
+from csl_dist.training.inputs import open_inputs
 from csl_dist.training.train import learning_rate
 from csl_dist.types import ErrorKind, Media, Split
 
@@ -99,7 +101,8 @@ def test_egoper_follows_the_papers_protocol(egoper: Path, tmp_path: Path) -> Non
     run = open_run(config)
     assert [len(run.dataset.in_split(split)) for split in Split] == [3, 1, 1]
     assert config.dataset.fps == 10
-    assert run.has_known_errors()
+    random = replace(config, features=FeaturesConfig(weights="random"))
+    assert open_inputs(random).labels.has_known_errors()
 
 
 @pytest.mark.parametrize("name", ["cholec80", "egoper"])

@@ -43,7 +43,7 @@ scorers:
   transformer: {{arguments: {{preset: tiny}}}}
   framewise: {{}}
 train: {{epochs: 4, learning_rate: 1e-3, batch_frames: 256}}
-score: {{group_frames: 150}}
+predict: {{group_frames: 150}}
 """
 
 
@@ -180,7 +180,7 @@ def test_changed_labels_redo_only_what_depends_on_them(
     assert result.returncode == 0, result.stderr
     assert "all 8 epochs are trained" in result.stdout
     assert "units are scored" in result.stdout
-    assert "reduce: videos: 16 of 16" in result.stdout
+    assert "score: videos: 16 of 16" in result.stdout
     assert (root / "metrics.json").read_bytes() != (source / "metrics.json").read_bytes()
 
 

@@ -1,104 +1,140 @@
-"""Imports point one way, and Ray and Zarr stay where they belong."""
+"""The graph of imports: computed from the source, one direction, as few layers as the design has.
+
+`cli, jobs, service -> pipeline -> stages -> stores -> data, storage -> types, errors`.
+"""
 
 import ast
+from collections.abc import Iterable
+from graphlib import TopologicalSorter
 from pathlib import Path
+from statistics import median
 
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "csl_dist"
 
+COMPOSED = ("features.adapt", "predict.follow")
+"""Modules made of several stages, which stand above them."""
 LAYERS = (
-    ("errors", "records"),
+    ("types", "errors"),
+    ("config", "strategies", "measures", "storage", "data", "lint"),
     (
-        "config",
-        "selection",
-        "score_names",
-        "published",
-        "storage",
-        "layout",
-        "ledger",
-        "arrays",
-        "trackers",
+        *("run", "cluster", "features", "training", "predict", "score", "flag", "evaluate"),
+        *("audit", "cost", "report", "export", "review"),
     ),
-    ("run_file", "verdict", "pulse"),
-    ("timeline", "video", "frames", "feature_files", "corrupt", "datasets", "encoder", "models"),
-    (
-        "features",
-        "ready_features",
-        "node_features",
-        "catalog",
-        "checkpoints",
-        "foreign",
-        "trajectories",
-        "scores",
-        "batches",
-    ),
-    ("extract", "train", "score", "reduce", "flag", "evaluate", "check", "init", "plan", "rates"),
-    ("baselines", "ensemble", "calibrate", "labelled"),
-    ("run",),
-    ("scored",),
-    ("rehearse",),
-    ("findings", "measurements", "reproduce", "paper_tables", "status", "trainings", "worklist"),
-    ("publish", "query"),
-    ("relabel",),
-    ("report", "export", "tables", "answers"),
-    ("remote",),
-    ("service",),
-    ("bench",),
-    ("cli",),
+    ("stage",),
+    ("pipeline",),
+    ("cli", "service"),
 )
-"""From the bottom; a module imports from its own layer or below."""
-
-STAGES = ("extract", "train", "score", "reduce", "flag", "evaluate")
-STORES = ("arrays",)
+"""From the bottom; a module imports from its own layer or below. `stage` is every `stage.py`."""
 
 
-def modules() -> list[Path]:
-    return sorted(PACKAGE.rglob("*.py"))
+def modules() -> dict[str, Path]:
+    """Files by the name of their module below the package; a folder's own by the folder's."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = list(path.relative_to(PACKAGE).with_suffix("").parts)
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return {name: path for name, path in found.items() if name}
 
 
-def unit_of(path: Path) -> str:
-    """The top-level module or subpackage that a file belongs to."""
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+MODULES = modules()
 
 
-def imported_names(path: Path) -> set[str]:
+def imported(path: Path) -> set[str]:
+    """Full names of the modules, and of what is taken from them, anywhere in a file."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            names.add(node.module)
-            if node.module == "csl_dist":
-                names |= {f"csl_dist.{alias.name}" for alias in node.names}
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     return names
 
 
-def layer_of(unit: str) -> int:
-    return next(i for i, layer in enumerate(LAYERS) if unit in layer)
+def own_imports(path: Path) -> set[str]:
+    """Modules of the package that a file imports."""
+    own = {name.removeprefix("csl_dist.") for name in imported(path)}
+    return {name for name in own if name in MODULES}
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_imports_of_a_module_point_down(path: Path) -> None:
-    unit = unit_of(path)
-    if unit == "__init__":
-        return
-    own = {name.split(".")[1] for name in imported_names(path) if name.startswith("csl_dist.")}
-    upward = {other for other in own - {unit} if layer_of(other) > layer_of(unit)}
-    assert not upward
-    if unit in STAGES:
-        assert not own & set(STAGES) - {unit}, "stages meet in the stores, not in each other"
+GRAPH = {name: own_imports(path) - {name} for name, path in MODULES.items()}
+
+
+def is_stage(module: str) -> bool:
+    return (module.endswith(".stage") and module != "cluster.stage") or module in COMPOSED
+
+
+def room(module: str) -> str:
+    """The top-level folder or module that a module belongs to; stages are a room of their own."""
+    return "stage" if is_stage(module) else module.split(".")[0]
+
+
+def layer(module: str) -> int:
+    return next(i for i, rooms in enumerate(LAYERS) if room(module) in rooms)
+
+
+def require_order(graph: dict[str, set[str]]) -> None:
+    """Raises CycleError, which names the cycle."""
+    TopologicalSorter(graph).prepare()
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_of_a_module_point_down(module: str) -> None:
+    assert not {other for other in GRAPH[module] if layer(other) > layer(module)}
+
+
+def test_modules_have_no_cycle() -> None:
+    require_order({m: {o for o in used if not m.startswith(f"{o}.")} for m, used in GRAPH.items()})
+
+
+def test_folders_have_no_cycle() -> None:
+    folders: dict[str, set[str]] = {}
+    for module, used in GRAPH.items():
+        if not is_stage(module):
+            own = {room(other) for other in used if not is_stage(other)}
+            folders.setdefault(room(module), set()).update(own - {room(module)})
+    require_order(folders)
+
+
+def test_stages_do_not_import_each_other() -> None:
+    for module in filter(is_stage, MODULES):
+        others = {other for other in GRAPH[module] if is_stage(other)}
+        assert not others or module in COMPOSED, f"{module} imports {others}"
+
+
+def users(package: str) -> set[str]:
+    return {
+        name
+        for name, path in MODULES.items()
+        if any(found.split(".")[0] == package for found in imported(path))
+    }
+
+
+def allowed(module: str, rooms: Iterable[str]) -> bool:
+    return room(module) in rooms
 
 
 @pytest.mark.parametrize(
-    ("package", "allowed"),
-    [("ray", ("remote", "service", "bench", "cli")), ("zarr", STORES), ("obstore", ("storage",))],
+    ("package", "rooms"),
+    [
+        ("ray", ("stage", "cluster", "service")),
+        ("zarr", ("storage",)),
+        ("obstore", ("storage",)),
+        ("fastapi", ("service",)),
+        ("sqlalchemy", ("review",)),
+        ("typer", ("cli",)),
+    ],
 )
-def test_package_is_imported_only_where_it_belongs(package: str, allowed: tuple[str, ...]) -> None:
-    users = {
-        unit_of(path)
-        for path in modules()
-        if any(name.split(".")[0] == package for name in imported_names(path))
-    }
-    assert users <= set(allowed)
-    assert users, f"{package} is imported nowhere: is this test looking in the right place?"
+def test_package_is_imported_only_where_it_belongs(package: str, rooms: tuple[str, ...]) -> None:
+    assert users(package), f"{package} is imported nowhere: does this test look in the right place?"
+    assert not {module for module in users(package) if not allowed(module, rooms)}
+
+
+def test_house_has_few_modules_in_each_room() -> None:
+    top = [path for path in PACKAGE.glob("*.py")]
+    assert len(top) <= 8
+    for folder in {path.parent for path in MODULES.values()} - {PACKAGE}:
+        assert len([p for p in folder.glob("*.py") if p.name != "__init__.py"]) <= 15, folder
+    lengths = [len(path.read_text().splitlines()) for path in MODULES.values()]
+    assert median(lengths) <= 200

@@ -2,34 +2,28 @@
 
 from csl_dist.cli import (
     bench,
-    checkpoints,
     dataset,
-    features,
     jobs,
     plan,
     query,
-    relabel,
     reproduce,
     results,
     serve,
     stages,
-    trajectories,
+    stores,
 )
 from csl_dist.cli.app import main
 
 __all__ = [
     "bench",
-    "checkpoints",
     "dataset",
-    "features",
     "jobs",
     "main",
     "plan",
     "query",
-    "relabel",
     "reproduce",
     "results",
     "serve",
     "stages",
-    "trajectories",
+    "stores",
 ]

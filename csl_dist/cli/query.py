@@ -74,14 +74,14 @@ def query(
         table = audit.scores(_required(video, what), scorer=scorer)
         return _within(table, label, min_score, from_seconds, to_seconds).head(top or len(table))
 
-    tables: dict[What, Callable[[], pd.DataFrame]] = {
+    answers: dict[What, Callable[[], pd.DataFrame]] = {
         What.TOP: lambda: flags(top or 20),
         What.FLAGS: lambda: flags(top),
         What.VIDEOS: lambda: audit.videos().head(top or len(audit.videos_by_id)),
         What.SCORES: scores,
         What.TRAJECTORY: lambda: _trajectory(audit, _required(video, what), frame, scorer),
     }
-    _print(tables[what](), form)
+    _print(answers[what](), form)
 
 
 def _required(video: str | None, what: What) -> str:
@@ -148,10 +148,10 @@ def _frames(text: str | None) -> slice | int | None:
 
 def _print(table: "pd.DataFrame", form: Form) -> None:
     if form is Form.TABLE:
-        from csl_dist.cli import query_tables as answers
+        from csl_dist.cli import tables
 
         is_flags = "suggested" in table.columns
-        console.print(answers.flag_table(table) if is_flags else answers.frame_table(table))
+        console.print(tables.flag_table(table) if is_flags else tables.frame_table(table))
     elif form is Form.JSON:
         sys.stdout.write(table.to_json(orient="records", indent=2, double_precision=6) + "\n")
     else:

@@ -11,13 +11,13 @@ STALE_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulse:
-    """How scoring stands."""
+    """How prediction stands."""
 
     units_done: int
     units_total: int
     units_in_flight: int
     frame_rate: float
-    """Frames x checkpoints per second since scoring began."""
+    """Frames x checkpoints per second since prediction began."""
     seconds_left: float | None
     """None where nothing is done yet that would tell."""
     lost_workers: int
@@ -46,7 +46,7 @@ class Pulse:
     def report(self) -> str:
         """The sentence for somebody who looks later, and perhaps after the audit was killed."""
         age = time.time() - self.at
-        said = f"scoring: {self.units_done:,} of {self.units_total:,} units, {self.sentence()}"
+        said = f"predicting: {self.units_done:,} of {self.units_total:,} units, {self.sentence()}"
         if age <= STALE_SECONDS:
             return said
         return f"{said}; that was {duration(age)} ago, and nothing since: has it been killed?"

@@ -15,7 +15,7 @@ import csl_dist
 from csl_dist.audit.reader import Audit
 from csl_dist.audit.relabel import relabel
 from csl_dist.config import FlagConfig
-from csl_dist.errors import DataError, NotReadyError
+from csl_dist.errors import NotReadyError
 
 
 def naive_losses(video: str, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -76,7 +76,7 @@ def test_csl_under_other_labels_checkpoints_and_weights(audit: Audit) -> None:
     assert under == pytest.approx(fixed.mean(axis=0), rel=1e-5)
     names = [CLASSES[label] for label in TRUE_LABELS]
     assert audit.csl("v2", labels=names, weighted=False) == pytest.approx(under)
-    halved = audit.csl("v2", labels=TRUE_LABELS, weighted=False, every=2)
+    halved = audit.csl("v2", labels=TRUE_LABELS, weighted=False, checkpoints="every_2nd")
     assert halved == pytest.approx(fixed[[1, 3, 5]].mean(axis=0), rel=1e-5)
 
 
@@ -128,13 +128,13 @@ def test_videos_come_worst_first(audit: Audit) -> None:
         (lambda a: a.csl("v2", labels=[0, 1]), "300 frames"),
         (lambda a: a.csl("v2", labels=np.full(300, 3)), "run from 3 to 3"),
         (lambda a: a.csl("v2", labels=["d"] * 300), "unknown class 'd'"),
-        (lambda a: a.csl("v2", every=7), "6 checkpoints"),
+        (lambda a: a.csl("v2", checkpoints=(7,)), "only 1 to 6"),
         (lambda a: a.csl("v2", scorer="other"), "no scorer 'other'"),
         (lambda a: a.trajectory("v2", frames=slice(400, 500)), "not a range"),
     ],
 )
 def test_mistakes_are_told_in_a_sentence(audit: Audit, ask: object, words: str) -> None:
-    with pytest.raises(DataError, match=words):
+    with pytest.raises(CslError, match=words):
         ask(audit)  # type: ignore[operator]
 
 

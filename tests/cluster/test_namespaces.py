@@ -25,7 +25,7 @@ dataset: {{path: {folder}/dataset, truth: {folder}/dataset/errors.csv}}
 features: {{weights: random, size: 32, chunk_frames: 32}}
 scorers: {{framewise: {{}}}}
 train: {{epochs: 3, learning_rate: 1e-3, batch_frames: 256, workers: 2}}
-score: {{group_frames: 150}}
+predict: {{group_frames: 150}}
 """
 
 RESULTS = """
@@ -33,7 +33,7 @@ import json, sys
 from csl_dist import open_audit
 from csl_dist.storage.url import Storage
 audit = open_audit(sys.argv[1])
-csl = {video.id: audit.csl(video.id).tolist() for video in audit.scored_videos()}
+csl = {video.id: audit.csl(video.id).tolist() for video in audit.held_out_videos()}
 print(json.dumps({"metrics": Storage(sys.argv[1]).read_json("metrics.json"), "csl": csl}))
 """
 """Prints what a run found."""

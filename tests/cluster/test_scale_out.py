@@ -46,7 +46,7 @@ dataset: {{path: {small_dataset}, truth: {small_dataset}/errors.csv}}
 features: {{weights: random, size: 32, chunk_frames: 32}}
 scorers: {{framewise: {{}}}}
 train: {{epochs: 4, learning_rate: 1e-3, batch_frames: 256}}
-score: {{group_frames: 150}}
+predict: {{group_frames: 150}}
 """)
     result = csl("run", path)
     assert result.returncode == 0, result.stderr

@@ -5,8 +5,9 @@ import numpy as np
 from small_demo import SMALL_DEMO
 
 from csl_dist.config import ManifestConfig
+from csl_dist.data.dataset import read_errors
 from csl_dist.data.demo import PHASES, write_demo
-from csl_dist.data.layouts import open_dataset, read_errors
+from csl_dist.data.layouts import open_dataset
 from csl_dist.data.media.timeline import sampled
 from csl_dist.data.media.video import VideoFile
 from csl_dist.types import ErrorKind, Split, runs_of

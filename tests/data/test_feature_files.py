@@ -18,10 +18,10 @@ from csl_dist.data.feature_files import (
 )
 from csl_dist.errors import DataError
 from csl_dist.features.brought import ReadyEntry, ReadyFeatures
-from csl_dist.features.store import FeatureReader
+from csl_dist.features.source import DerivedFeatures, FeatureReader
 from csl_dist.storage.url import Storage
 from csl_dist.storage.zarr import create_array
-from csl_dist.types import Moved, Span, Window
+from csl_dist.types import DerivedFrames, Span, Window
 
 VALUES = np.random.default_rng(0).normal(size=(30, 8)).astype(np.float32)
 
@@ -111,9 +111,9 @@ def test_ready_features_can_be_sampled(tmp_path: Path) -> None:
     assert features.width() == 8
 
 
-def test_reader_moves_frames_where_an_order_is_planted(tmp_path: Path) -> None:
-    moved = {"copy": Moved(footage="v", order_T=np.arange(30)[::-1].copy())}
-    reader = FeatureReader(ready(tmp_path, None), moved, max_bytes=10**6)
+def test_derived_video_shows_the_frames_of_its_original_in_its_order(tmp_path: Path) -> None:
+    derived = {"copy": DerivedFrames(original="v", order_T=np.arange(30)[::-1].copy())}
+    reader = FeatureReader(DerivedFeatures(ready(tmp_path, None), derived), max_bytes=10**6)
     assert np.array_equal(reader.read(Window("v", Span(0, 30), 30)), VALUES)
     whole = Window("copy", Span(0, 30), 30)
     assert np.array_equal(reader.read(whole), VALUES[::-1])
@@ -122,10 +122,10 @@ def test_reader_moves_frames_where_an_order_is_planted(tmp_path: Path) -> None:
 
 
 def test_reader_reads_windows_of_a_video_that_is_too_large_to_keep(tmp_path: Path) -> None:
-    moved = {"v": Moved(footage="v", order_T=np.arange(30)[::-1].copy())}
-    source = ready(tmp_path, None)
+    derived = {"v": DerivedFrames(original="v", order_T=np.arange(30)[::-1].copy())}
+    source = DerivedFeatures(ready(tmp_path, None), derived)
     one_window = 5 * 8 * 4
-    reader = FeatureReader(source, moved, max_bytes=one_window)
+    reader = FeatureReader(source, max_bytes=one_window)
     first, second = Window("v", Span(0, 5), 30), Window("v", Span(5, 10), 30)
     kept = reader.read(first)
     assert np.array_equal(kept, VALUES[::-1][:5])

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from csl_dist.config import DatasetConfig, ManifestConfig
-from csl_dist.data.layouts import open_dataset, read_errors
+from csl_dist.data.dataset import read_errors
+from csl_dist.data.layouts import open_dataset
 from csl_dist.data.media.timeline import sampled
 from csl_dist.data.tracks import EntryTrack
 from csl_dist.errors import DataError

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from csl_dist.config import RunConfig, load_config
-from csl_dist.predict.forward import refuse_leakage
-from csl_dist.run import Run, open_run
+from csl_dist.predict.plan import refuse_leakage, store_of
+from csl_dist.training.inputs import Inputs, open_inputs
 from csl_dist.training.models import build_scorer
 from csl_dist.training.stage import training_of
 
@@ -47,20 +47,22 @@ def adapted(
 
 
 @pytest.fixture(scope="module")
-def run(adapted: tuple[Path, RunConfig]) -> Run:
-    return open_run(adapted[1])
+def inputs(adapted: tuple[Path, RunConfig]) -> Inputs:
+    return open_inputs(adapted[1])
 
 
 @pytest.mark.timeout(400)
-def test_features_of_a_fold_are_those_of_its_own_last_checkpoint(run: Run) -> None:
-    stores = [run.adapted_features(fold) for fold in (0, 1)]
+def test_features_of_a_fold_are_those_of_its_own_last_checkpoint(inputs: Inputs) -> None:
+    assert inputs.features.adapted is not None
+    stores = [inputs.features.adapted(fold) for fold in (0, 1)]
     assert stores[0].encoder != stores[1].encoder
-    video = run.dataset.videos[0].id
-    activations = run.features.read(video)
+    video = inputs.run.dataset.videos[0].id
+    base = inputs.features.base
+    activations = base.read(video)
     for fold, store in enumerate(stores):
         assert store.missing() == []
-        training = training_of(run, "cnn", run.dataset.folds[fold])
-        info = run.adapted_encoder(fold)
+        training = training_of(inputs, "cnn", inputs.run.dataset.folds[fold])
+        info = inputs.checkpoints.adapted_encoder(fold, base)
         assert info.epoch == 2
         scorer = build_scorer(info.model).eval()
         scorer.load_state_dict(training.checkpoints.load(info))
@@ -69,22 +71,23 @@ def test_features_of_a_fold_are_those_of_its_own_last_checkpoint(run: Run) -> No
         assert np.abs(store.read(video) - expected).max() < 0.02, "stored in half precision"
 
 
-def test_every_epoch_of_the_encoder_is_audited_as_scorer_cnn(run: Run) -> None:
-    audited = run.dataset.in_split(*{video.split for video in run.dataset.videos})
+def test_every_epoch_of_the_encoder_is_audited_as_scorer_cnn(inputs: Inputs) -> None:
+    audited = inputs.run.dataset.in_split(*{video.split for video in inputs.run.dataset.videos})
     for video in audited:
-        trajectory = run.trajectories("cnn").trajectory(video.id)
+        trajectory = store_of(inputs, "cnn").trajectory(video.id)
         assert trajectory.epochs == [1, 2]
-        assert trajectory.shape[2] == len(run.dataset.classes)
+        assert trajectory.shape[2] == len(inputs.run.dataset.classes)
 
 
-def test_checkpoints_name_the_videos_that_their_encoder_saw(run: Run) -> None:
-    for fold in run.dataset.folds:
-        encoder = run.adapted_encoder(fold.index)
+def test_checkpoints_name_the_videos_that_their_encoder_saw(inputs: Inputs) -> None:
+    for fold in inputs.run.dataset.folds:
+        encoder = inputs.checkpoints.adapted_encoder(fold.index, inputs.features.base)
+        features = inputs.features.of("framewise", fold.index)
         assert set(encoder.train_ids) == set(fold.train)
-        for info in run.checkpoints("framewise", fold.index):
+        for info in inputs.checkpoints.infos("framewise", fold.index, features):
             assert set(encoder.train_ids) <= set(info.train_ids)
-            refuse_leakage(info, fold.scored, [])
-            assert info.encoder == run.adapted_features(fold.index).encoder
+            refuse_leakage(info, fold.held_out, [])
+            assert info.encoder == features.encoder
 
 
 def test_nothing_is_done_again(adapted: tuple[Path, RunConfig]) -> None:
@@ -92,17 +95,17 @@ def test_nothing_is_done_again(adapted: tuple[Path, RunConfig]) -> None:
     said = run_csl("run", path)
     assert "adapt: epochs" not in said
     assert "all 24 videos are encoded by the adapted encoder" in said
-    assert "units are scored" in said
+    assert "units are predicted" in said
 
 
 def test_meta_of_an_encoder_trained_on_other_videos_stops_the_audit(
-    adapted: tuple[Path, RunConfig], run: Run, tmp_path: Path
+    adapted: tuple[Path, RunConfig], inputs: Inputs, tmp_path: Path
 ) -> None:
     """The guard looks at the encoder's videos too, not at the scorer's alone."""
     path, config = adapted
     root = tmp_path / "run"
     subprocess.run(["cp", "-r", config.root, root], check=True)
-    leaked = run.dataset.folds[0].scored[0]
+    leaked = inputs.run.dataset.folds[0].held_out[0]
     for meta in root.glob("framewise/fold-0/checkpoints/*/epoch-*/meta.json"):
         content = json.loads(meta.read_text())
         content["train_ids"] = [*content["train_ids"], leaked]

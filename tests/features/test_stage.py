@@ -13,7 +13,7 @@ from processes import descendants, kill_below
 
 from csl_dist.config import load_config
 from csl_dist.features.store import FeatureStore
-from csl_dist.run import open_run
+from csl_dist.training.inputs import open_inputs
 
 COMMAND = [sys.executable, "-c", "from csl_dist.cli import main; main()"]
 ENCODER, DECODER = "MapBatches(_EncodeChunks)", "Map(_DecodeChunks)"
@@ -102,7 +102,7 @@ def test_broken_frames_are_refused_or_repeated_and_told(
     )
     assert repeated.returncode == 0, repeated.stderr
     assert "4 frames can't be decoded, the first at 0.50 s" in repeated.stdout
-    store = open_run(load_config(path)).features
+    store = open_inputs(load_config(path)).features.base
     assert isinstance(store, FeatureStore)
     features = store.read("v")
     assert np.array_equal(features[5:9], np.repeat(features[[4]], 4, axis=0))

@@ -1,108 +1,95 @@
+"""What the rule makes of planted errors, from scores in storage."""
+
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pytest
+from made_run import NUM_FRAMES, config_of, make_run
 
-from csl_dist.config import CorruptConfig
-from csl_dist.flag.calibrate import (
-    Calibration,
-    FoundSwaps,
-    calibration,
-    found_swaps,
-    judge_from,
-    planted_videos,
-)
-from csl_dist.flag.rules import KindJudge
-from csl_dist.types import Annotation, ErrorKind, Span, Split
+from csl_dist.config import AuditConfig, FlagConfig, RunConfig
+from csl_dist.data.annotations import Annotations
+from csl_dist.features.source import timelines
+from csl_dist.flag.calibrate import write_calibration
+from csl_dist.score.store import ScoreStore
+from csl_dist.training.inputs import Inputs, open_inputs
+from csl_dist.types import Split, Video
 
-CONFIG = CorruptConfig(rate=0.2, lengths=(5, 8))
+FLAG = FlagConfig(scorer="transformer", score="csl")
 
 
-def annotations(num: int) -> list[Annotation]:
-    labels = np.repeat([0, 1, 2], 20)
-    return [
-        Annotation(video=f"v{i}", labels_T=labels, times_T=np.arange(60) / 10) for i in range(num)
-    ]
+@pytest.fixture
+def config(tmp_path: Path) -> RunConfig:
+    make_run(tmp_path, FLAG)
+    return replace(config_of(tmp_path, FLAG), audit=AuditConfig(swapped_copies=10))
 
 
-def test_planted_videos_differ_in_their_spans_alone_and_not_from_run_to_run() -> None:
-    videos = planted_videos(annotations(3), ErrorKind.MISLABEL, CONFIG, num_classes=3)
-    assert [v.clean.video for v in videos] == ["v0", "v1", "v2"]
-    for video in videos:
-        changed = np.zeros(60, dtype=bool)
-        for span in video.spans:
-            changed[span.start : span.stop] = True
-        assert np.array_equal(video.clean.labels_T != video.wrong.labels_T, changed)
-    again = planted_videos(annotations(3), ErrorKind.MISLABEL, CONFIG, num_classes=3)
-    assert [v.spans for v in again] == [v.spans for v in videos]
+@pytest.fixture
+def inputs(config: RunConfig) -> Inputs:
+    return open_inputs(config)
 
 
-def test_video_without_a_label_is_left_out_and_many_videos_are_sampled() -> None:
-    bare = Annotation(video="bare", labels_T=np.full(9, -1), times_T=np.arange(9.0))
-    videos = planted_videos([bare, *annotations(1)], ErrorKind.MISLABEL, CONFIG, num_classes=3)
-    assert [v.clean.video for v in videos] == ["v0"]
-    assert len(planted_videos(annotations(100), ErrorKind.MISLABEL, CONFIG, num_classes=3)) == 40
+def write_copies(inputs: Inputs, *, level: float) -> None:
+    """Scores of the copies: 0, and a level where steps are swapped."""
+    scores = ScoreStore(inputs.run.layout.scores)
+    for copy in inputs.labels.swapped_copies:
+        score = np.zeros(NUM_FRAMES)
+        for span in copy.spans:
+            score[span.start : span.stop] = level
+        for scorer in inputs.run.config.scorers:
+            unit = scores.unit(copy.wrong.video, scorer, f"made {level}")
+            scores.retire([unit])
+            scores.write(copy.wrong.video, scorer, unit, {"csl": score})
 
 
-def test_calibration_counts_planted_spans_found_and_flags_that_are_right() -> None:
-    videos = planted_videos(annotations(2), ErrorKind.MISLABEL, CONFIG, num_classes=3)
-    first, second = videos
-    right_frame = int(np.flatnonzero(second.clean.labels_T == second.wrong.labels_T)[0])
-    flagged = {"v0": list(first.spans), "v1": [Span(right_frame, right_frame + 1)]}
-    found = calibration(videos, flagged, planted_in=Split.VAL, judge=None)
-    num_first, num_all = len(first.spans), len(first.spans) + len(second.spans)
-    assert found.recall == num_first / num_all
-    assert found.precision == num_first / (num_first + 1)
-    assert np.isclose(found.hours, 12 / 3600)
-    assert np.isclose(found.false_flags_per_hour, 300)
-    assert f"{num_all} mislabelled spans planted in 2 validation videos" in found.sentence()
+def labels_of(inputs: Inputs, videos: tuple[Video, ...]) -> Annotations:
+    """The labels of a run whose list of videos is another."""
+    dataset = replace(inputs.run.dataset, videos=videos)
+    base = inputs.features.base
+    return Annotations(dataset, inputs.run.config, lambda ids: timelines(base, ids))
 
 
-def test_calibration_without_flags_has_no_precision_and_survives_json() -> None:
-    videos = planted_videos(annotations(2), ErrorKind.MISLABEL, CONFIG, num_classes=3)
-    judge = KindJudge(slope=2.0, offset=-1.0)
-    found = calibration(videos, {"v0": [], "v1": []}, planted_in=Split.AUDIT, judge=judge)
-    assert (found.recall, found.precision, found.flags) == (0.0, None, 0)
-    assert "are flagged, there are no flags there, and right labels" in found.sentence()
-    assert Calibration.from_json(found.as_json()) == found
-    assert Calibration.from_json({**found.as_json(), "judge": None}).judge is None
+def without_validation(inputs: Inputs) -> tuple[Video, ...]:
+    return tuple(v for v in inputs.run.dataset.videos if v.split is not Split.VAL)
 
 
-def test_judge_learns_from_planted_spans_and_right_segments() -> None:
-    videos = planted_videos(annotations(4), ErrorKind.MISLABEL, CONFIG, num_classes=3)
-    clean = {v.clean.video: np.full(60, -0.8) for v in videos}
-    wrong = {
-        v.clean.video: np.where(v.clean.labels_T != v.wrong.labels_T, 0.7, -0.8) for v in videos
-    }
-    judge = judge_from(videos, clean, wrong)
-    assert judge.mislabel_probability(0.7) > 0.8
-    assert judge.mislabel_probability(-0.8) < 0.2
+def test_copies_are_of_validation_videos_and_show_swapped_frames(inputs: Inputs) -> None:
+    [copy] = inputs.labels.swapped_copies
+    assert (copy.wrong.video, copy.wrong.original) == ("v1~swapped", "v1")
+    order_T = inputs.labels.derived(Split.VAL)["v1~swapped"].order_T
+    assert sorted(order_T) == list(range(NUM_FRAMES))
+    assert np.array_equal(copy.wrong.labels_T, copy.clean.labels_T[order_T])
+    assert np.array_equal(copy.wrong.source_times_T, copy.clean.times_T[order_T])
+    [span] = copy.spans
+    moved = np.flatnonzero(order_T != np.arange(NUM_FRAMES))
+    assert (moved[0], moved[-1] + 1) == (span.start, span.stop)
 
 
-def test_swapped_copies_count_as_found_if_a_flag_touches_them() -> None:
-    copies = planted_videos(annotations(2), ErrorKind.DISORDER, CONFIG, num_classes=3)
-    names = [copy.wrong.video for copy in copies]
-    assert names == ["v0~swapped", "v1~swapped"]
-    first = copies[0].spans[0]
-    found = found_swaps(
-        copies,
-        {names[0]: [Span(first.stop - 1, first.stop + 1)], names[1]: []},
-        {"v0": [], "v1": [Span(0, 60)]},
-    )
-    assert found == FoundSwaps(planted=2, flagged=0.5, flagged_before=0.5)
+def test_video_whose_copy_would_have_the_id_of_another_is_not_copied(inputs: Inputs) -> None:
+    first, *others = without_validation(inputs)
+    labels = labels_of(inputs, (first, replace(first, id="v2~swapped"), *others))
+    assert [copy.wrong.video for copy in labels.swapped_copies] == ["v3~swapped"]
 
 
-def test_copy_of_a_video_whose_frames_were_moved_moves_them_on() -> None:
-    [video] = annotations(1)
-    moved = replace(video, order_T=np.arange(60)[::-1])
-    [plain] = planted_videos([video], ErrorKind.DISORDER, CONFIG, num_classes=3)
-    [copy] = planted_videos([moved], ErrorKind.DISORDER, CONFIG, num_classes=3)
-    assert plain.wrong.order_T is not None
-    assert np.array_equal(copy.wrong.order_T, 59 - plain.wrong.order_T)
+def test_without_validation_videos_copies_are_of_audited_ones(inputs: Inputs) -> None:
+    labels = labels_of(inputs, without_validation(inputs))
+    copies = [copy.wrong.video for copy in labels.swapped_copies]
+    assert copies == ["v2~swapped", "v3~swapped"]
 
 
-def test_calibration_of_an_earlier_version_has_no_swaps() -> None:
-    videos = planted_videos(annotations(2), ErrorKind.MISLABEL, CONFIG, num_classes=3)
-    found = calibration(videos, {"v0": [], "v1": []}, planted_in=Split.VAL, judge=None)
-    content = found.as_json()
-    del content["swaps"]
-    assert Calibration.from_json(content) == found
+@pytest.mark.parametrize(("level", "share"), [(9.0, 1.0), (0.0, 0.0)])
+def test_swaps_count_as_found_where_their_scores_are_high(
+    inputs: Inputs, level: float, share: float
+) -> None:
+    write_copies(inputs, level=level)
+    found = write_calibration(inputs)
+    assert found.swaps is not None
+    assert (found.swaps.planted, found.swaps.flagged) == (1, share)
+    assert f"of 1 pairs of steps swapped there, {share:.0%} are flagged (0% of" in found.sentence()
+
+
+def test_calibration_is_made_again_when_copies_score_otherwise(inputs: Inputs) -> None:
+    write_copies(inputs, level=9.0)
+    before = write_calibration(inputs)
+    write_copies(inputs, level=0.0)
+    assert write_calibration(inputs) != before

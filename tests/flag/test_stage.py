@@ -7,7 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from builder import MadeVideo, write_checkpoints, write_manifest, write_trajectories
+from rich.console import Console
 
+from csl_dist.cluster.stage import Stage
 from csl_dist.config import (
     AuditConfig,
     CorruptConfig,
@@ -17,16 +19,14 @@ from csl_dist.config import (
     ScorerConfig,
 )
 from csl_dist.evaluate.baselines import BASELINES
-from csl_dist.evaluate.stage import write_metrics
-from csl_dist.flag.rehearse import write_calibration
-from csl_dist.flag.stage import (
-    read_flags,
-    write_flags,
-    write_video_outliers,
-)
+from csl_dist.evaluate.stage import evaluate
+from csl_dist.flag.calibrate import write_calibration
+from csl_dist.flag.stage import flag, write_video_outliers
+from csl_dist.flag.verdict import read_flags
 from csl_dist.measures import BASES, SCORE_NAMES
-from csl_dist.run import Run, open_run, seen_features
-from csl_dist.score.table import read_all_scored
+from csl_dist.score.store import ScoreStore
+from csl_dist.score.table import read_score_tables
+from csl_dist.training.inputs import Inputs, open_inputs
 from csl_dist.types import Split, Video
 
 NUM_FRAMES = 40
@@ -58,27 +58,28 @@ def write_dataset(root: Path) -> RunConfig:
     )
 
 
-def write_scores(run: Run) -> None:
+def write_scores(inputs: Inputs) -> None:
     """Low everywhere, but high in one span of every audit video."""
-    for scorer in run.config.scorers:
-        write_checkpoints(run, scorer, 1, with_weights=False)
-        for video in run.dataset.in_split(Split.VAL, Split.AUDIT):
+    scores = ScoreStore(inputs.run.layout.scores)
+    for scorer in inputs.run.config.scorers:
+        write_checkpoints(inputs, scorer, 1, with_weights=False)
+        for video in inputs.run.dataset.in_split(Split.VAL, Split.AUDIT):
             score = np.linspace(0, 1, NUM_FRAMES)
             if video.split is Split.AUDIT and scorer == "transformer":
                 score[SUSPICIOUS] = 5.0
-            unit = run.scores.unit(video.id, scorer, "made")
-            run.scores.write(video.id, scorer, unit, {"csl": score, "margin": -0.6 + 0 * score})
-            write_trajectory(run, scorer, video)
+            unit = scores.unit(video.id, scorer, "made")
+            scores.write(video.id, scorer, unit, {"csl": score, "margin": -0.6 + 0 * score})
+            write_trajectory(inputs, scorer, video)
 
 
-def write_trajectory(run: Run, scorer: str, video: Video) -> None:
+def write_trajectory(inputs: Inputs, scorer: str, video: Video) -> None:
     """One checkpoint, which trusts the labels of the validation video and always says b else."""
-    [annotation] = run.annotations([video.id], video.split)
+    [annotation] = inputs.labels.of([video.id], video.split)
     probability_TC = np.where(np.eye(2)[annotation.labels_T] == 1, 0.8, 0.2)
     if video.split is Split.AUDIT:
         probability_TC[:] = 0.2, 0.8
     write_trajectories(
-        run,
+        inputs,
         scorer,
         {video.id: NUM_FRAMES},
         lambda _: np.log(probability_TC),
@@ -87,17 +88,27 @@ def write_trajectory(run: Run, scorer: str, video: Video) -> None:
     )
 
 
+def write_flags(config: RunConfig) -> int:
+    """Flags a run whose scores are there; how many there are."""
+    inputs = open_inputs(config)
+    flag(Stage(inputs=inputs, console=Console(quiet=True)))
+    return len(read_flags(inputs.run.layout))
+
+
+def flags_of(config: RunConfig) -> pd.DataFrame:
+    return read_flags(open_inputs(config).run.layout)
+
+
 @pytest.fixture
 def config(tmp_path: Path) -> RunConfig:
     config = write_dataset(tmp_path)
-    write_scores(open_run(config))
+    write_scores(open_inputs(config))
     return config
 
 
 def test_suspicious_span_becomes_a_flag_with_kind_and_suggestion(config: RunConfig) -> None:
-    run = open_run(config)
-    assert write_flags(run) == 2
-    flags = read_flags(run.layout)
+    assert write_flags(config) == 2
+    flags = flags_of(config)
     assert flags.video.tolist() == ["v2", "v3"]
     first = flags.iloc[0]
     assert (first.start, first.stop, first.start_seconds) == (10, 20, 1.0)
@@ -112,60 +123,56 @@ def test_suspicious_span_becomes_a_flag_with_kind_and_suggestion(config: RunConf
 
 
 def test_flags_are_not_made_again_without_need(config: RunConfig) -> None:
-    run = open_run(config)
-    write_flags(run)
+    write_flags(config)
     path = Path(config.root) / "flags.parquet"
     before = path.stat().st_mtime_ns
-    write_flags(open_run(config))
+    write_flags(config)
     assert path.stat().st_mtime_ns == before
     path.unlink()
-    assert write_flags(open_run(config)) == 2, "a lost file is made again"
+    assert write_flags(config) == 2, "a lost file is made again"
 
 
 def test_flags_follow_a_video_that_changes_its_split(config: RunConfig) -> None:
-    write_flags(open_run(config))
+    write_flags(config)
     manifest = Path(config.dataset.path) / "manifest.csv"
     manifest.write_text(manifest.read_text().replace("v3.txt,audit", "v3.txt,val"))
-    run = open_run(config)
-    write_flags(run)
-    assert set(read_flags(run.layout).video) <= {"v2"}
+    write_flags(config)
+    assert set(flags_of(config).video) <= {"v2"}
 
 
 def test_flags_follow_a_scorer_that_is_taken_out(config: RunConfig) -> None:
-    write_flags(open_run(config))
+    write_flags(config)
     scorers = {"transformer": config.scorers["transformer"]}
-    run = open_run(replace(config, scorers=scorers))
-    write_flags(run)
-    flags = read_flags(run.layout)
+    write_flags(replace(config, scorers=scorers))
+    flags = flags_of(config)
     assert set(flags.kind) == {"mislabel"}, "nobody tells what frames look like"
     assert flags.kind_confidence.isna().all()
 
 
 def test_calibration_plants_errors_in_validation_videos_and_is_kept(config: RunConfig) -> None:
-    run = open_run(config)
-    found = write_calibration(run)
+    found = write_calibration(open_inputs(config))
     assert (found.planted_in, found.videos) == (Split.VAL, 1)
     assert found.planted_spans >= 1
     assert found.recall == 1.0, "a label of 20 % stands out among labels of 80 %"
     path = Path(config.root) / "calibration.json"
     before = path.stat().st_mtime_ns
-    assert write_calibration(open_run(config)) == found
+    assert write_calibration(open_inputs(config)) == found
     assert path.stat().st_mtime_ns == before
 
 
 def test_calibration_without_validation_videos_plants_in_those_to_audit(config: RunConfig) -> None:
     manifest = Path(config.dataset.path) / "manifest.csv"
     manifest.write_text(manifest.read_text().replace("v1.txt,val", "v1.txt,train"))
-    found = write_calibration(open_run(config))
+    found = write_calibration(open_inputs(config))
     assert (found.planted_in, found.videos) == (Split.AUDIT, 2)
     assert "2 audited videos" in found.sentence()
 
 
 def test_ensemble_decides_where_it_is_asked_to(config: RunConfig) -> None:
-    run = open_run(replace(config, flag=replace(config.flag, scorer="ensemble")))
-    assert write_flags(run) == 2
-    scored = read_all_scored(run)[Split.AUDIT]
-    assert set(scored.scores) == {"transformer", "framewise", "ensemble"}
+    config = replace(config, flag=replace(config.flag, scorer="ensemble"))
+    assert write_flags(config) == 2
+    table = read_score_tables(open_inputs(config))[Split.AUDIT]
+    assert set(table.scores) == {"transformer", "framewise", "ensemble"}
 
 
 def test_metrics_tell_scores_baselines_and_flags(config: RunConfig) -> None:
@@ -174,14 +181,16 @@ def test_metrics_tell_scores_baselines_and_flags(config: RunConfig) -> None:
         f"video,kind,start,stop,true_label\nv2,mislabel,{SUSPICIOUS.start},{SUSPICIOUS.stop},b\n"
     )
     dataset = replace(config.dataset, truth=str(truth))
-    run = open_run(replace(config, dataset=dataset))
+    inputs = open_inputs(replace(config, dataset=dataset))
+    scores = ScoreStore(inputs.run.layout.scores)
     for scorer in config.scorers:
         for video in ("v1", "v2", "v3"):
-            score = run.scores.read(video, scorer, "csl")
-            unit = run.scores.unit(video, scorer, "made")
-            run.scores.write(video, scorer, unit, dict.fromkeys(BASES, score))
-    write_flags(run)
-    metrics = write_metrics(run)
+            score = scores.read(video, scorer, "csl")
+            unit = scores.unit(video, scorer, "made")
+            scores.write(video, scorer, unit, dict.fromkeys(BASES, score))
+    stage = Stage(inputs=inputs, console=Console(quiet=True))
+    flag(stage)
+    metrics = evaluate(stage)
     by_name = metrics["scorers"]["transformer"]["mislabel"]
     assert {*SCORE_NAMES, *BASELINES} == set(by_name)
     value, low, high = by_name["csl"]["auc_micro"]
@@ -197,20 +206,20 @@ def test_metrics_tell_scores_baselines_and_flags(config: RunConfig) -> None:
 
 
 def test_videos_are_listed_by_how_far_they_lie_off(config: RunConfig) -> None:
-    assert write_video_outliers(open_run(config)) == []
+    assert write_video_outliers(open_inputs(config)) == []
     table = pd.read_csv(Path(config.root) / "videos.csv")
     assert set(table.video) == {"v2", "v3"}
 
 
 def test_errors_for_training_are_planted_in_training_alone(config: RunConfig) -> None:
     planted = CorruptConfig(train={"mislabel": 1}, lengths=(5, 9))
-    plain, noisy = open_run(config), open_run(replace(config, corrupt=planted))
-    [before], [after] = (run.annotations(["v0"], Split.TRAIN) for run in (plain, noisy))
+    plain, noisy = (
+        open_inputs(replace(config, corrupt=c)).labels for c in (config.corrupt, planted)
+    )
+    [before], [after] = (labels.of(["v0"], Split.TRAIN) for labels in (plain, noisy))
     assert (before.labels_T != after.labels_T).any()
     for split in (Split.VAL, Split.AUDIT):
-        for one, two in zip(
-            plain.split_annotations(split), noisy.split_annotations(split), strict=True
-        ):
+        for one, two in zip(plain.in_split(split), noisy.in_split(split), strict=True):
             assert np.array_equal(one.labels_T, two.labels_T)
     assert not noisy.known_errors()
 
@@ -218,15 +227,16 @@ def test_errors_for_training_are_planted_in_training_alone(config: RunConfig) ->
 def test_planted_disorder_changes_what_models_see_and_mislabel_does_not(
     config: RunConfig,
 ) -> None:
-    plain = open_run(config)
+    plain = open_inputs(config)
     for kind, moves in (("mislabel", False), ("disorder", True)):
         planted = CorruptConfig(audit={kind: 1}, lengths=(5, 9))
-        run = open_run(replace(config, corrupt=planted))
-        for before, after in zip(
-            plain.split_annotations(Split.AUDIT), run.split_annotations(Split.AUDIT), strict=True
-        ):
-            seen = [seen_features(r.features, a) for r, a in ((plain, before), (run, after))]
+        inputs = open_inputs(replace(config, corrupt=planted))
+        for annotation in inputs.labels.in_split(Split.AUDIT):
+            seen = [
+                one.seen_features("transformer", 0, Split.AUDIT).fingerprint(annotation.video)
+                for one in (plain, inputs)
+            ]
             assert (seen[0] != seen[1]) is moves
-        errors = run.known_errors()
+        errors = inputs.labels.known_errors()
         assert {error.video for error in errors} == {"v2", "v3"}
         assert {error.kind for error in errors} == {kind}

@@ -6,17 +6,14 @@ import torch
 
 from csl_dist.errors import CheckpointError, CslError, LeakageError
 from csl_dist.predict.forward import (
-    ScoreSlice,
-    ScoreUnit,
     group_log_probabilities,
     load_weights,
-    plan_groups,
-    refuse_leakage,
     require_finite,
-    split_slices,
     within_memory,
 )
+from csl_dist.predict.plan import refuse_leakage
 from csl_dist.predict.trajectories import Group
+from csl_dist.predict.units import PredictSlice, PredictUnit, plan_groups, split_slices
 from csl_dist.training.batches import padded_batch, windows_of
 from csl_dist.training.checkpoints import CheckpointInfo
 from csl_dist.training.models import ModelSpec, build_scorer
@@ -103,10 +100,10 @@ def test_unit_changes_with_checkpoint_and_features() -> None:
     features = dict.fromkeys(LENGTHS, "f")
     group, other = one_group(features), one_group(features | {"a": "new"})
     units = [
-        ScoreUnit(checkpoint=checkpoint(), group=group, dtype="float16"),
-        ScoreUnit(checkpoint=checkpoint(content_hash="i"), group=group, dtype="float16"),
-        ScoreUnit(checkpoint=checkpoint(), group=other, dtype="float16"),
-        ScoreUnit(checkpoint=checkpoint(), group=group, dtype="float32"),
+        PredictUnit(checkpoint=checkpoint(), group=group, dtype="float16"),
+        PredictUnit(checkpoint=checkpoint(content_hash="i"), group=group, dtype="float16"),
+        PredictUnit(checkpoint=checkpoint(), group=other, dtype="float16"),
+        PredictUnit(checkpoint=checkpoint(), group=group, dtype="float32"),
     ]
     assert len({unit.unit.fingerprint for unit in units}) == 4
 
@@ -206,20 +203,20 @@ def test_checkpoint_that_gives_nan_is_named() -> None:
         require_finite(np.array([[0.0, np.nan]], dtype=np.float32), checkpoint())
 
 
-def made_slice(epoch: int, lengths: list[int]) -> ScoreSlice:
+def made_slice(epoch: int, lengths: list[int]) -> PredictSlice:
     """A checkpoint with a unit for each length."""
     units = tuple(
-        ScoreUnit(
+        PredictUnit(
             checkpoint=checkpoint(epoch=epoch),
             group=Group(fold=0, videos=(f"v{n}",), lengths=(length,), fingerprint=f"g{n}"),
             dtype="float16",
         )
         for n, length in enumerate(lengths)
     )
-    return ScoreSlice(scorer="transformer", units=units, batch_frames=64)
+    return PredictSlice(scorer="transformer", units=units, batch_frames=64)
 
 
-def units_in(slices: list[ScoreSlice]) -> list[ScoreUnit]:
+def units_in(slices: list[PredictSlice]) -> list[PredictUnit]:
     return sorted(
         (unit for part in slices for unit in part.units),
         key=lambda unit: (unit.checkpoint.epoch, unit.group.fingerprint),

@@ -1,4 +1,4 @@
-"""Scoring on more GPUs than there are checkpoints; the GPUs are logical, the schedule is real."""
+"""Prediction on more GPUs than there are checkpoints; the GPUs are logical, their schedule real."""
 
 import shutil
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 from builder import write_checkpoints, write_random_dataset
 
 from csl_dist.config import load_config
-from csl_dist.run import open_run
+from csl_dist.training.inputs import open_inputs
 
 SCRIPT = """
 import sys
@@ -17,9 +17,8 @@ import ray
 from rich.console import Console
 from csl_dist.config import load_config
 from csl_dist.cluster.pool import ActorPool
-from csl_dist.predict.stage import score
-from csl_dist.cluster.stage import Stage
-from csl_dist.run import open_run
+from csl_dist.pipeline import open_stage
+from csl_dist.predict.stage import predict
 
 ray.init(num_cpus=2, num_gpus=int(sys.argv[2]), include_dashboard=False, log_to_driver=False)
 asked = []
@@ -30,13 +29,13 @@ def noted(self, tasks, **given):
     return run(self, tasks, **given)
 
 ActorPool.run = noted
-score(Stage(run=open_run(load_config(sys.argv[1])), console=Console(quiet=True)))
+predict(open_stage(load_config(sys.argv[1]), console=Console(quiet=True)))
 print(asked[0])
 """
 
 
-def scored(folder: Path, num_gpus: int) -> tuple[str, dict[str, bytes]]:
-    """Actors and tasks of scoring, and the bytes that it stores."""
+def predicted(folder: Path, num_gpus: int) -> tuple[str, dict[str, bytes]]:
+    """Actors and tasks of prediction, and the bytes that it stores."""
     result = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(folder / "c.yaml"), str(num_gpus)],
         capture_output=True,
@@ -60,13 +59,13 @@ def test_gpus_without_a_checkpoint_of_their_own_share_one(tmp_path: Path) -> Non
             f"dataset: {{path: {tmp_path}/data}}\n"
             "scorers: {framewise: {}}\n"
             "train: {epochs: 2}\n"
-            "score: {group_frames: 100}\n"
+            "predict: {group_frames: 100}\n"
         )
-    write_checkpoints(open_run(load_config(tmp_path / "gpus/c.yaml")), "framewise", 2)
+    write_checkpoints(open_inputs(load_config(tmp_path / "gpus/c.yaml")), "framewise", 2)
     shutil.copytree(tmp_path / "gpus/run", tmp_path / "cpus/run")
-    asked, on_gpus = scored(tmp_path / "gpus", 4)
+    asked, on_gpus = predicted(tmp_path / "gpus", 4)
     assert asked == "(4, 4)", "two checkpoints, each in two parts, for four GPUs"
-    asked, on_cpus = scored(tmp_path / "cpus", 0)
+    asked, on_cpus = predicted(tmp_path / "cpus", 0)
     assert asked == "(2, 2)"
     assert on_gpus == on_cpus
     assert on_gpus

@@ -16,7 +16,7 @@ from processes import descendants
 from ray_cluster import RunningCluster, ray_cluster
 
 from csl_dist.config import load_config
-from csl_dist.run import open_run
+from csl_dist.training.inputs import open_inputs
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +35,7 @@ root: {folder}/run
 dataset: {{path: {data}}}
 scorers: {{transformer: {{arguments: {{preset: small}}}}}}
 train: {{epochs: {NUM_CHECKPOINTS}}}
-score: {{group_frames: {GROUP_VIDEOS * NUM_FRAMES}, max_retries: 20}}
+predict: {{group_frames: {GROUP_VIDEOS * NUM_FRAMES}, max_retries: 20}}
 """)
     return path
 
@@ -94,7 +94,9 @@ def test_ten_random_kills_leave_the_same_bytes(tmp_path: Path) -> None:
     calm, disturbed = tmp_path / "calm", tmp_path / "disturbed"
     calm.mkdir()
     write_checkpoints(
-        open_run(load_config(write_config(calm, tmp_path / "data"))), "transformer", NUM_CHECKPOINTS
+        open_inputs(load_config(write_config(calm, tmp_path / "data"))),
+        "transformer",
+        NUM_CHECKPOINTS,
     )
     shutil.copytree(calm, disturbed)
     path = write_config(disturbed, tmp_path / "data")

@@ -30,7 +30,7 @@ def test_pulse_says_rate_and_time_left() -> None:
 def test_old_pulse_asks_whether_the_audit_was_killed() -> None:
     assert replace(PULSE, at=time.time()).report().endswith("13 min left")
     late = replace(PULSE, at=time.time() - 1200).report()
-    assert late.startswith("scoring: 1,200 of 4,000 units, 8 units in flight")
+    assert late.startswith("predicting: 1,200 of 4,000 units, 8 units in flight")
     assert late.endswith("; that was 20 min ago, and nothing since: has it been killed?")
 
 

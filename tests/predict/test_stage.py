@@ -1,4 +1,4 @@
-"""Scoring on a real Ray: exact, however many workers there are and whatever happens to them."""
+"""Prediction on a real Ray: exact, however many workers there are and whatever happens to them."""
 
 import shutil
 import threading
@@ -18,15 +18,15 @@ from csl_dist.cluster.pool import ActorPool
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import CheckpointsConfig, RunConfig, parse_config
 from csl_dist.errors import CheckpointError, NotReadyError
-from csl_dist.predict import stage as scoring
-from csl_dist.predict.actor import ScoreActor
-from csl_dist.predict.follow import score_and_follow
-from csl_dist.predict.plan import plan_scorers, scored_annotations, unpublished_groups
+from csl_dist.predict import stage as prediction
+from csl_dist.predict.actor import PredictActor
+from csl_dist.predict.follow import predict_and_follow
+from csl_dist.predict.plan import plan_scorers, store_of, unpublished_groups
 from csl_dist.predict.pulse import Pulse, read_pulse
-from csl_dist.predict.stage import publish, score, scoring_rows
-from csl_dist.run import Run, moved_of, open_run
+from csl_dist.predict.stage import predict, publish, row_prediction
+from csl_dist.training.inputs import Inputs, open_inputs
 from csl_dist.training.models import Place, build_scorer
-from csl_dist.types import Annotation
+from csl_dist.types import Annotation, Split
 
 pytestmark = [pytest.mark.usefixtures("ray_session"), pytest.mark.timeout(200)]
 
@@ -39,31 +39,31 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trained")
     sizes = {"num_videos": NUM_VIDEOS, "num_frames": NUM_FRAMES}
     write_random_dataset(folder / "data", **sizes, split="audit")
-    run = open_run(config_of(folder, folder / "run"))
-    write_checkpoints(run, "transformer", NUM_CHECKPOINTS)
+    inputs = open_inputs(config_of(folder, folder / "run"))
+    write_checkpoints(inputs, "transformer", NUM_CHECKPOINTS)
     return folder
 
 
-def config_of(trained: Path, root: Path, **score: Any) -> RunConfig:
+def config_of(trained: Path, root: Path, **predict: Any) -> RunConfig:
     data = {
         "root": str(root),
         "dataset": {"path": str(trained / "data")},
         "scorers": {"transformer": {"arguments": {"preset": "tiny"}}},
         "train": {"epochs": NUM_CHECKPOINTS},
-        "score": {"group_frames": 2 * NUM_FRAMES, "dtype": "float32", **score},
+        "predict": {"group_frames": 2 * NUM_FRAMES, "dtype": "float32", **predict},
     }
     return parse_config(data, where="the test")
 
 
-def fresh_stage(trained: Path, tmp_path: Path, **score: Any) -> Stage:
+def fresh_stage(trained: Path, tmp_path: Path, **predict: Any) -> Stage:
     """The trained root, copied, ready to be scored."""
     root = tmp_path / "run"
     shutil.copytree(trained / "run", root)
-    return stage_of(config_of(trained, root, **score))
+    return stage_of(config_of(trained, root, **predict))
 
 
 def stage_of(config: RunConfig) -> Stage:
-    return Stage(run=open_run(config), console=Console(quiet=True))
+    return Stage(inputs=open_inputs(config), console=Console(quiet=True))
 
 
 def with_keep(stage: Stage, keep: Any) -> Stage:
@@ -80,37 +80,36 @@ def stored(root: Path) -> dict[str, bytes]:
 def expected(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """What an undisturbed audit stores."""
     tmp_path = tmp_path_factory.mktemp("expected")
-    score(fresh_stage(trained, tmp_path))
+    predict(fresh_stage(trained, tmp_path))
     return stored(tmp_path / "run")
 
 
-def pool_of(run: Run, num_actors: int) -> ActorPool:
+def pool_of(inputs: Inputs, num_actors: int) -> ActorPool:
     """As many actors as asked for, on however few CPUs."""
-    actor = ray.remote(num_cpus=0.25, max_concurrency=2)(ScoreActor)
-    sources = {("transformer", 0): run.features}
-    moved = moved_of(scored_annotations(run))
+    actor = ray.remote(num_cpus=0.25, max_concurrency=2)(PredictActor)
+    sources = {("transformer", 0): inputs.features.base}
+    derived, run = inputs.labels.derived(Split.AUDIT), inputs.run
     return ActorPool(
-        lambda: actor.remote(run.config.score, run.layout, sources, moved),
+        lambda: actor.remote(run.config.predict, run.layout, sources, derived),
         num_actors=num_actors,
         max_retries=3,
     )
 
 
-def score_with(stage: Stage, pool: ActorPool) -> None:
-    plans = plan_scorers(stage.run, scored_annotations(stage.run))
+def predict_with(stage: Stage, pool: ActorPool) -> None:
+    plans = plan_scorers(stage.inputs)
     with pool:
-        with scoring_rows(stage, plans) as rows:
-            rows.score(plans, pool)
+        with row_prediction(stage, plans) as rows:
+            rows.predict(plans, pool)
         publish(stage, plans, pool)
 
 
 @torch.inference_mode()
-def naive_log_probabilities(run: Run, annotation: Annotation) -> np.ndarray:
+def naive_log_probabilities(inputs: Inputs, annotation: Annotation) -> np.ndarray:
     """(E, T, C) by load, forward of one video, log_softmax."""
-    store = run.checkpoint_store("transformer", 0)
-    features_TD = run.features.read(annotation.footage)
-    if annotation.order_T is not None:
-        features_TD = features_TD[annotation.order_T]
+    store = inputs.checkpoints.store("transformer", 0)
+    order_T = np.searchsorted(annotation.times_T, annotation.source_times_T)
+    features_TD = inputs.features.base.read(annotation.original)[order_T]
     x = torch.from_numpy(features_TD)[None]
     place = Place(torch.arange(NUM_FRAMES)[None].float(), torch.tensor([float(NUM_FRAMES)]))
     rows = []
@@ -124,13 +123,13 @@ def naive_log_probabilities(run: Run, annotation: Annotation) -> np.ndarray:
 
 def test_trajectories_are_those_of_a_naive_loop(trained: Path, tmp_path: Path) -> None:
     stage = fresh_stage(trained, tmp_path)
-    score(stage)
-    annotations = scored_annotations(stage.run)
-    assert sum(annotation.copy_of is not None for annotation in annotations) == NUM_VIDEOS
+    predict(stage)
+    annotations = stage.inputs.labels.held_out()
+    assert sum(annotation.original != annotation.video for annotation in annotations) == NUM_VIDEOS
     for annotation in annotations:
-        trajectory = stage.run.trajectories("transformer").trajectory(annotation.video)
+        trajectory = store_of(stage.inputs, "transformer").trajectory(annotation.video)
         assert trajectory.shape == (NUM_CHECKPOINTS, NUM_FRAMES, NUM_CLASSES)
-        naive = naive_log_probabilities(stage.run, annotation)
+        naive = naive_log_probabilities(stage.inputs, annotation)
         assert np.abs(trajectory.read() - naive).max() < 1e-4
     assert read_pulse(stage.run.layout) is None
 
@@ -141,12 +140,12 @@ def test_corrected_label_has_copies_scored_again_and_no_video(
     shutil.copytree(trained / "data", tmp_path / "data")
     shutil.copytree(trained / "run", tmp_path / "run")
     stage = stage_of(config_of(tmp_path, tmp_path / "run"))
-    score(stage)
+    predict(stage)
     labels = tmp_path / "data/v0.txt"
     labels.write_text("\n".join(reversed(labels.read_text().splitlines())) + "\n")
-    run = open_run(stage.run.config)
-    [plan] = plan_scorers(run, scored_annotations(run))
-    again = {video for group in unpublished_groups(run, plan) for video in group.videos}
+    inputs = open_inputs(stage.run.config)
+    [plan] = plan_scorers(inputs)
+    again = {video for group in unpublished_groups(inputs, plan) for video in group.videos}
     assert "v0~swapped" in again
     assert all(video.endswith("~swapped") for video in again)
 
@@ -156,7 +155,7 @@ def test_number_of_workers_does_not_change_a_byte(
     trained: Path, tmp_path: Path, expected: dict[str, bytes], num_workers: int
 ) -> None:
     stage = fresh_stage(trained, tmp_path)
-    score_with(stage, pool_of(stage.run, num_workers))
+    predict_with(stage, pool_of(stage.inputs, num_workers))
     assert stored(tmp_path / "run") == expected
 
 
@@ -165,18 +164,18 @@ def test_time_left_of_a_resumed_audit_counts_its_own_units_alone(
 ) -> None:
     """Half the units were done by an earlier run."""
     stage = fresh_stage(trained, tmp_path)
-    annotations = scored_annotations(stage.run)
-    plans = plan_scorers(stage.run, annotations)
+    annotations = stage.inputs.labels.held_out()
+    plans = plan_scorers(stage.inputs)
     num_groups = len(plans[0].units)
-    first = ShortPool(pool_of(stage.run, 1), 3)
-    with first, scoring_rows(stage, plans) as rows:
-        rows.score(plans, first)
+    first = ShortPool(pool_of(stage.inputs, 1), 3)
+    with first, row_prediction(stage, plans) as rows:
+        rows.predict(plans, first)
     said: list[Pulse] = []
-    monkeypatch.setattr(scoring, "put_pulse", lambda _, pulse: said.append(pulse))
-    monkeypatch.setattr(scoring, "PULSE_SECONDS", 0.0)
-    second = pool_of(stage.run, 1)
-    with second, scoring_rows(stage, plans) as rows:
-        rows.score(plans, second)
+    monkeypatch.setattr(prediction, "put_pulse", lambda _, pulse: said.append(pulse))
+    monkeypatch.setattr(prediction, "PULSE_SECONDS", 0.0)
+    second = pool_of(stage.inputs, 1)
+    with second, row_prediction(stage, plans) as rows:
+        rows.predict(plans, second)
         busy = rows._busy_seconds
     assert [pulse.units_done for pulse in said] == [num_groups * n for n in (4, 5, 6)]
     assert said[-1].seconds_left == 0
@@ -204,12 +203,12 @@ def test_interrupted_and_resumed_scoring_ends_with_the_same_bytes(
     trained: Path, tmp_path: Path, expected: dict[str, bytes]
 ) -> None:
     stage = fresh_stage(trained, tmp_path)
-    plans = plan_scorers(stage.run, scored_annotations(stage.run))
-    first, second = (ShortPool(pool_of(stage.run, 2), most) for most in (2, 100))
-    with first, scoring_rows(stage, plans) as rows:
-        rows.score(plans, first)
+    plans = plan_scorers(stage.inputs)
+    first, second = (ShortPool(pool_of(stage.inputs, 2), most) for most in (2, 100))
+    with first, row_prediction(stage, plans) as rows:
+        rows.predict(plans, first)
     assert stored(tmp_path / "run") == {}
-    score_with(stage, second)
+    predict_with(stage, second)
     assert (first.asked["work"], second.asked["work"]) == (NUM_CHECKPOINTS, NUM_CHECKPOINTS - 2)
     assert stored(tmp_path / "run") == expected
 
@@ -218,7 +217,7 @@ def test_lost_actors_are_replaced_and_nothing_changes(
     trained: Path, tmp_path: Path, expected: dict[str, bytes]
 ) -> None:
     stage = fresh_stage(trained, tmp_path)
-    pool = pool_of(stage.run, 2)
+    pool = pool_of(stage.inputs, 2)
     made: list[Any] = []
     make_actor = pool._make_actor
 
@@ -231,7 +230,7 @@ def test_lost_actors_are_replaced_and_nothing_changes(
     pool._make_actor = noted
     pool.start(2)
     pool.wait_until_started()
-    score_with(stage, pool)
+    predict_with(stage, pool)
     time.sleep(1.0)
     assert stored(tmp_path / "run") == expected
 
@@ -247,14 +246,16 @@ def test_bad_checkpoint_stops_the_audit_or_is_left_out_and_recorded(
     stage = fresh_stage(trained, tmp_path)
     truncate(stage, 3)
     with pytest.raises(CheckpointError, match=r"epoch-0003/model.safetensors does not match"):
-        score(stage)
+        predict(stage)
     skipping = stage_of(
-        replace(stage.run.config, score=replace(stage.run.config.score, on_bad_checkpoint="skip"))
+        replace(
+            stage.run.config, predict=replace(stage.run.config.predict, on_bad_checkpoint="skip")
+        )
     )
-    score(skipping)
-    trajectory = skipping.run.trajectories("transformer").trajectory("v0")
+    predict(skipping)
+    trajectory = store_of(skipping.inputs, "transformer").trajectory("v0")
     assert trajectory.epochs == [1, 2, 4, 5, 6]
-    bad = skipping.run.checkpoint_store("transformer", 0).bad()
+    bad = skipping.inputs.checkpoints.store("transformer", 0).bad()
     assert list(bad) == [3]
     assert "does not match its meta.json" in bad[3]
 
@@ -263,14 +264,14 @@ def test_scored_weights_go_and_new_videos_say_why_they_can_not_be_scored(
     trained: Path, tmp_path: Path
 ) -> None:
     stage = with_keep(fresh_stage(trained, tmp_path), "last")
-    score(stage)
-    store = stage.run.checkpoint_store("transformer", 0)
+    predict(stage)
+    store = stage.inputs.checkpoints.store("transformer", 0)
     assert store.loadable_epochs() == [NUM_CHECKPOINTS]
     assert store.published_epochs() == list(range(1, NUM_CHECKPOINTS + 1))
-    score(stage)
-    stage.run.trajectories("transformer").remove("v0")
+    predict(stage)
+    store_of(stage.inputs, "transformer").remove("v0")
     with pytest.raises(NotReadyError, match=r"model.safetensors is gone: checkpoints.keep"):
-        score(stage)
+        predict(stage)
 
 
 def test_following_scores_checkpoints_as_they_appear(
@@ -289,20 +290,19 @@ def test_following_scores_checkpoints_as_they_appear(
 
     training = threading.Thread(target=publish_slowly)
     training.start()
-    score_and_follow(stage)
+    predict_and_follow(stage)
     training.join()
     assert stored(tmp_path / "run") == expected
-    assert stage.run.checkpoint_store("transformer", 0).loadable_epochs() == [NUM_CHECKPOINTS]
+    assert stage.inputs.checkpoints.store("transformer", 0).loadable_epochs() == [NUM_CHECKPOINTS]
 
 
 def test_selection_of_a_training_in_progress_is_that_of_the_finished_one(
     trained: Path, tmp_path: Path
 ) -> None:
     stage = fresh_stage(trained, tmp_path, checkpoints="hybrid")
-    annotations = scored_annotations(stage.run)
-    [finished] = plan_scorers(stage.run, annotations)
+    [finished] = plan_scorers(stage.inputs)
     for path in (tmp_path / "run").rglob("epoch-0006"):
         shutil.rmtree(path)
-    [so_far] = plan_scorers(stage.run, annotations, so_far=True)
+    [so_far] = plan_scorers(stage.inputs, so_far=True)
     assert so_far.epochs_of(0) <= finished.epochs_of(0)
     assert so_far.num_expected == finished.num_units

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from csl_dist.config import ReduceConfig
+from csl_dist.config import ScoreConfig
 from csl_dist.score.formulas import (
     chosen_rows,
     frame_losses,
@@ -34,7 +34,7 @@ class Stored:
 def video_scores(
     logp: np.ndarray, labels: np.ndarray, alpha: np.ndarray, **reduce: object
 ) -> dict[str, np.ndarray]:
-    return trajectory_scores(Stored(logp), labels, alpha, ReduceConfig(**reduce))
+    return trajectory_scores(Stored(logp), labels, alpha, ScoreConfig(**reduce))
 
 
 def log_probabilities(num_checkpoints: int, num_frames: int, num_classes: int) -> np.ndarray:
@@ -86,7 +86,7 @@ def test_blocks_do_not_change_scores(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = video_scores(logp, labels, np.ones(3))
     monkeypatch.setattr("csl_dist.score.formulas.BLOCK_VALUES", 2 * 3 * 7)
     stored = Stored(logp)
-    scores = trajectory_scores(stored, labels, np.ones(3), ReduceConfig())
+    scores = trajectory_scores(stored, labels, np.ones(3), ScoreConfig())
     assert max(stored.blocks) == 7
     for name, score in scores.items():
         assert np.allclose(score, whole[name], equal_nan=True), name

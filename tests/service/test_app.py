@@ -294,23 +294,23 @@ def test_frame_folder_is_shown_as_pictures(made_root: str, tmp_path: Path) -> No
 def test_unfinished_run_is_served_as_far_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = made_run.start_run(tmp_path)
+    inputs = made_run.start_run(tmp_path)
     for video in ("v1", "v2"):
-        made_run.write_trajectory(run, "transformer", video)
-    scored = [*run.split_annotations(Split.VAL), *run.annotations(["v2"], Split.AUDIT)]
-    builder.write_scores(run, "transformer", scored)
+        made_run.write_trajectory(inputs, "transformer", video)
+    scored = [*inputs.labels.in_split(Split.VAL), *inputs.labels.of(["v2"], Split.AUDIT)]
+    builder.write_scores(inputs, "transformer", scored)
     monkeypatch.setattr(audits, "UNFINISHED_SECONDS", 0.0)
-    client = client_of(run.config.root)
+    client = client_of(inputs.run.config.root)
     assert client.get("/api/audits").json()[0]["flags"] is None
     assert client.get("/api/audits/run").json()["missing"]
     assert client.get("/api/audits/run/trajectory?video=v2&frame=1").status_code == 200
     assert client.get("/api/audits/run/scores?video=v2").status_code == 200
     refusal(client.get("/api/audits/run/trajectory?video=v3&frame=1"), 409)
     refusal(client.get("/api/audits/run/flags"), 409)
-    for scorer in run.config.scorers:
+    for scorer in inputs.run.config.scorers:
         for video in made_run.HELD_OUT:
-            made_run.write_trajectory(run, scorer, video)
-    builder.finish_run(run)
+            made_run.write_trajectory(inputs, scorer, video)
+    builder.finish_run(inputs)
     assert client.get("/api/audits/run/trajectory?video=v3&frame=1").status_code == 200
     assert client.get("/api/audits/run/flags").json()["total"] == 1
 

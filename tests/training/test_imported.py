@@ -10,9 +10,15 @@ from torch import Tensor, nn
 
 from csl_dist.config import parse_config
 from csl_dist.errors import CheckpointError, ConfigError
-from csl_dist.run import Run, open_run, write_run_file
-from csl_dist.training.catalog import import_training, stored_trainings
-from csl_dist.training.imported import epoch_files, fitted_scorer, read_state
+from csl_dist.pipeline import open_stage
+from csl_dist.training.catalog import stored_trainings
+from csl_dist.training.imported import (
+    epoch_files,
+    fitted_scorer,
+    import_training,
+    read_state,
+)
+from csl_dist.training.inputs import Inputs, open_inputs
 from csl_dist.training.models import ModelSpec
 
 
@@ -111,7 +117,7 @@ def test_weights_of_another_shape_are_named(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def inputs(tmp_path: Path) -> Inputs:
     """A run on three videos with ready features, whose only scorer is trained elsewhere."""
     folder = tmp_path / "dataset"
     videos = [
@@ -129,33 +135,33 @@ def run(tmp_path: Path) -> Run:
         "dataset": {"path": str(folder / "manifest.csv")},
         "scorers": {"mine": {"model": SPEC.name, "train": False}},
     }
-    return open_run(parse_config(config, where="test"))
+    return open_inputs(parse_config(config, where="test"))
 
 
-def test_imported_checkpoints_are_those_that_an_audit_uses(run: Run, tmp_path: Path) -> None:
-    num_features = run.features.width()
+def test_imported_checkpoints_are_those_that_an_audit_uses(inputs: Inputs, tmp_path: Path) -> None:
+    num_features = inputs.features.base.width()
     torch.manual_seed(0)
-    model = Linear(num_features=num_features, num_classes=len(run.dataset.classes))
+    model = Linear(num_features=num_features, num_classes=len(inputs.run.dataset.classes))
     for epoch in (2, 4):
         torch.save(model.state_dict(), tmp_path / f"epoch_{epoch}.pt")
-    assert not run.layout.root.exists("run.json")
-    trained = [run.dataset.videos[0].id]
-    import_training(run, "mine", 0, str(tmp_path / "*.pt"), trained)
-    infos = run.checkpoints("mine", 0)
+    assert not inputs.run.layout.root.exists("run.json")
+    trained = [inputs.run.dataset.videos[0].id]
+    import_training(inputs, "mine", 0, str(tmp_path / "*.pt"), trained)
+    infos = inputs.checkpoints.infos("mine", 0, inputs.features.base)
     assert [info.epoch for info in infos] == [2, 4]
     assert infos[0].train_ids == tuple(trained)
-    write_run_file(run)
-    [stored] = stored_trainings(run.config.root)
+    open_stage(inputs.run.config)
+    [stored] = stored_trainings(inputs.run.config.root)
     assert stored.is_current
     assert stored.infos == infos
 
 
-def test_import_into_a_scorer_that_is_trained_is_refused(run: Run, tmp_path: Path) -> None:
-    scorers = {"mine": replace(run.config.scorers["mine"], train=True)}
-    trained = open_run(replace(run.config, scorers=scorers))
+def test_import_into_a_scorer_that_is_trained_is_refused(inputs: Inputs, tmp_path: Path) -> None:
+    scorers = {"mine": replace(inputs.run.config.scorers["mine"], train=True)}
+    trained = open_inputs(replace(inputs.run.config, scorers=scorers))
     with pytest.raises(ConfigError, match=r"set scorers\.mine\.train: false"):
         import_training(trained, "mine", 0, str(tmp_path), [])
     with pytest.raises(ConfigError, match="no scorer 'other'; its scorers are mine"):
-        import_training(run, "other", 0, str(tmp_path), [])
+        import_training(inputs, "other", 0, str(tmp_path), [])
     with pytest.raises(ConfigError, match="there is no fold 3"):
-        import_training(run, "mine", 3, str(tmp_path), [])
+        import_training(inputs, "mine", 3, str(tmp_path), [])

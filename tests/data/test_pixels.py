@@ -4,9 +4,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from csl_dist.data.media.pixels import STAND_IN_TRIES, frames_of_span
 from csl_dist.data.media.video import Pixels
 from csl_dist.errors import DataError
-from csl_dist.features.sources import STAND_IN_TRIES, frames_of_span
 from csl_dist.types import Span
 
 

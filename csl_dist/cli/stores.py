@@ -1,0 +1,219 @@
+"""Commands that look into the stores of a run: features, checkpoints, trajectories."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from csl_dist.cli.app import ConfigPath, Overrides, Root, app, complain, console, say
+from csl_dist.config import load_config
+from csl_dist.errors import CheckpointError, ConfigError, DataError, StorageError
+from csl_dist.storage.paths import RunLayout
+from csl_dist.storage.url import Storage
+
+if TYPE_CHECKING:
+    from csl_dist.predict.trajectories import TrajectoryStore
+
+features = typer.Typer(no_args_is_help=True, help="Look into a feature store, check it, tidy it.")
+app.add_typer(features, name="features", rich_help_panel="Stores and speed")
+
+StoreUrl = Annotated[
+    str, typer.Argument(help="Run root, or a shared feature store: a path or URL.", metavar="STORE")
+]
+Encoder = Annotated[str | None, typer.Option(help="Only features of this encoder.")]
+Videos = Annotated[list[str], typer.Option("--video", help="Only this video; may be repeated.")]
+
+
+@features.command("ls")
+def ls_features(store: StoreUrl) -> None:
+    """List the encoders and videos in a store."""
+    from csl_dist.cli import tables
+    from csl_dist.features.catalog import catalog
+
+    console.print(tables.feature_table(catalog(_feature_storage(store))))
+
+
+@features.command("verify")
+def verify_features(store: StoreUrl, encoder: Encoder = None, videos: Videos = []) -> None:  # noqa: B006
+    """Read every number in a store and compare it with what was written."""
+    from csl_dist.cluster.progress import progress_bar
+    from csl_dist.features.catalog import catalog, chosen, damages
+
+    storage = _feature_storage(store)
+    entries = chosen(catalog(storage), encoder=encoder, videos=videos, unfinished=False)
+    finished = [entry for entry in entries if entry.stored]
+    num_damaged = 0
+    with progress_bar(console, "verify: videos", total=len(finished)) as bar:
+        for entry, spans in zip(finished, damages(storage, finished), strict=True):
+            bar.advance()
+            if spans:
+                num_damaged += 1
+                complain("problem", f"video {entry.video!r}: frames {', '.join(spans)} are damaged")
+    if num_damaged:
+        raise StorageError(
+            f"{num_damaged} of {len(finished)} videos are damaged; remove them with "
+            f"`csl features rm {store} --video …` and extract again"
+        )
+    say(f"all {len(finished)} videos are as they were written")
+
+
+@features.command("rm")
+def rm_features(
+    store: StoreUrl,
+    encoder: Encoder = None,
+    videos: Videos = [],  # noqa: B006
+    unfinished: Annotated[bool, typer.Option(help="Only what was never finished.")] = False,
+) -> None:
+    """Remove features of an encoder, of videos, or of extractions that never finished."""
+    from csl_dist.features.catalog import catalog, chosen, remove
+
+    if encoder is None and not videos and not unfinished:
+        raise DataError("say what to remove: --encoder, --video or --unfinished")
+    storage = _feature_storage(store)
+    entries = chosen(catalog(storage), encoder=encoder, videos=videos, unfinished=unfinished)
+    remove(storage, entries)
+    num_bytes = sum(entry.num_bytes for entry in entries)
+    say(f"removed {len(entries)} entries, {num_bytes / 2**20:,.1f} MiB")
+
+
+def _feature_storage(url: str) -> Storage:
+    """The feature store at a URL, which may also be that of a run root."""
+    from csl_dist.run import feature_storage
+    from csl_dist.storage.run_file import read_run_config
+
+    if Storage(url).exists(RunLayout.RUN):
+        return feature_storage(read_run_config(url))
+    storage = Storage(url)
+    if not storage.list_keys():
+        raise StorageError(f"{url} is neither a run root nor a feature store: there is nothing")
+    return storage
+
+
+checkpoints = typer.Typer(no_args_is_help=True, help="Look at checkpoints, check them, bring own.")
+app.add_typer(checkpoints, name="checkpoints", rich_help_panel="Stores and speed")
+
+
+@checkpoints.command("ls")
+def ls_checkpoints(root: Root) -> None:
+    """List the trainings of a run and their checkpoints."""
+    from csl_dist.cli import tables
+    from csl_dist.training.catalog import stored_trainings
+
+    console.print(tables.training_table(list(stored_trainings(root))))
+
+
+@checkpoints.command("verify")
+def verify_checkpoints(root: Root) -> None:
+    """Read every checkpoint of a run and compare it with its own description."""
+    from csl_dist.cluster.progress import progress_bar
+    from csl_dist.training.catalog import stored_trainings
+
+    trainings = list(stored_trainings(root))
+    pairs = [(t.checkpoints, info) for t in trainings for info in t.infos_with_weights()]
+    num_damaged = 0
+    with progress_bar(console, "verify: checkpoints", total=len(pairs)) as bar:
+        for store, info in pairs:
+            try:
+                store.load(info)
+            except CheckpointError as error:
+                num_damaged += 1
+                complain("problem", str(error))
+            bar.advance()
+    if num_damaged:
+        raise CheckpointError(f"{num_damaged} of {len(pairs)} checkpoints of {root} are damaged")
+    num_dropped = sum(len(t.infos) for t in trainings) - len(pairs)
+    gone = f"; the weights of {num_dropped} more are deleted, as they have been used"
+    say(f"all {len(pairs)} checkpoints are as they were written{gone * (num_dropped > 0)}")
+
+
+@checkpoints.command("import")
+def import_checkpoints(
+    config: ConfigPath,
+    scorer: Annotated[str, typer.Argument(help="Scorer of the config, with `train: false`.")],
+    files: Annotated[str, typer.Argument(help="Folder, or a quoted glob: 'out/epoch_*.pt'.")],
+    train_ids: Annotated[
+        Path | None, typer.Option(help="File of the ids that they were trained on, one a line.")
+    ] = None,
+    no_overlap: Annotated[
+        bool, typer.Option("--no-overlap", help="They were trained on none of these videos.")
+    ] = False,
+    fold: Annotated[int, typer.Option(min=0, help="Fold that they belong to.")] = 0,
+    overrides: Overrides = [],  # noqa: B006
+) -> None:
+    """Bring checkpoints that were trained elsewhere."""
+    from csl_dist.data.text import read_lines
+    from csl_dist.pipeline import open_stage
+    from csl_dist.training.imported import import_training
+
+    if (train_ids is None) is not no_overlap:
+        raise ConfigError(
+            "say which videos the checkpoints were trained on: --train-ids FILE, or --no-overlap "
+            "where it was none of this dataset's; audits of training videos are refused"
+        )
+    ids = [line for line in read_lines(train_ids) if line] if train_ids else []
+    inputs = open_stage(load_config(config, overrides)).inputs
+    num_imported = len(import_training(inputs, scorer, fold, files, ids))
+    num_known = len(set(ids) & {video.id for video in inputs.run.dataset.videos})
+    say(
+        f"{num_imported} checkpoints of scorer {scorer!r}, trained on {num_known} of this "
+        f"dataset's videos; next: csl audit {config}"
+    )
+
+
+trajectories = typer.Typer(no_args_is_help=True, help="Check what an audit has predicted.")
+app.add_typer(trajectories, name="trajectories", rich_help_panel="Stores and speed")
+
+
+@trajectories.command("verify")
+def verify_trajectories(root: Root) -> None:
+    """Read every trajectory of a run and compare it with what was written."""
+    from csl_dist.cluster.progress import progress_bar
+
+    published = list(_published(root))
+    num_damaged = 0
+    with progress_bar(console, "verify: trajectories", total=len(published)) as bar:
+        for scorer, video, store in published:
+            damage = store.damage(video)
+            if damage is not None:
+                num_damaged += 1
+                complain("problem", f"{scorer}, video {video!r}: {damage}")
+            bar.advance()
+    if num_damaged:
+        raise StorageError(
+            f"{num_damaged} of {len(published)} trajectories are damaged; remove them with "
+            f"`csl trajectories rm {root} --video …` and run `csl audit`"
+        )
+    say(f"all {len(published)} trajectories are as they were written")
+
+
+@trajectories.command("rm")
+def rm_trajectories(
+    root: Root,
+    videos: Annotated[list[str], typer.Option("--video", help="Id; may be given repeatedly.")],
+) -> None:
+    """Remove the trajectories of videos, which `csl audit` then predicts again."""
+    removed = [(video, store) for _, video, store in _published(root) if video in videos]
+    unknown = sorted(set(videos) - {video for video, _ in removed})
+    if unknown:
+        raise DataError(f"{root} has no trajectory of {', '.join(map(repr, unknown))}")
+    for video, store in removed:
+        store.remove(video)
+    say(f"removed {len(removed)} trajectories")
+
+
+def _published(root: str) -> Iterator[tuple[str, str, "TrajectoryStore"]]:
+    """Scorer, video and store of every trajectory of a run."""
+    from csl_dist.audit.reader import open_audit
+    from csl_dist.data.planted import copy_id
+    from csl_dist.predict.trajectories import TrajectoryStore
+    from csl_dist.storage.url import key_part
+
+    audit = open_audit(root)
+    for scorer in audit.scorers:
+        store = TrajectoryStore(audit.layout.scorer(scorer))
+        known = store.published_fingerprints()
+        for video in audit.held_out_videos():
+            for name in (video.id, copy_id(video.id)):
+                if key_part(name) in known:
+                    yield scorer, name, store
