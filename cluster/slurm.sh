@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A run on Slurm: a Ray cluster on the nodes of one allocation, then `csl run`.
 #   sbatch --nodes=4 cluster/slurm.sh audit.yaml
-# The run root must be on storage that all nodes reach. A requeued job goes on from what is there.
+# The run root must be on storage that all nodes reach. A requeued job continues with the rest.
 #SBATCH --job-name=csl
 #SBATCH --ntasks-per-node=1
 #SBATCH --gpus-per-node=4

@@ -26,11 +26,13 @@ def status(root: Root) -> None:
 @app.command(rich_help_panel="Results")
 def export(
     root: Root,
-    form: Annotated[str, typer.Option("--format", help="The tool or file format.")],
+    form: Annotated[
+        str, typer.Option("--format", help="Tool or file format; an unknown name lists all.")
+    ],
     out: Annotated[Path, typer.Option(help="File or folder to write.")],
     revision: Revision = None,
 ) -> None:
-    """Write findings for label-studio, fiftyone, cvat, activitynet, csv, parquet, hdf5."""
+    """Write flags for another tool, such as label-studio or cvat, or as a table, such as csv."""
     from csl_dist.audit.reader import open_audit
     from csl_dist.export import export as export_findings
 

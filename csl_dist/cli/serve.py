@@ -24,13 +24,13 @@ Database = Annotated[
 def serve(
     roots: Annotated[list[str], typer.Argument(help="Run roots.", metavar="ROOT…")],
     host: Annotated[
-        str, typer.Option(help="Address to listen on; any but the loopback wants a token.")
+        str, typer.Option(help="Address to listen on; any but the loopback needs a token.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535)] = 8000,
     replicas: Annotated[int, typer.Option(min=1, max=64, help="Processes that answer.")] = 1,
     token: Annotated[
         str | None,
-        typer.Option(envvar="CSL_TOKEN", help="What requests must bring; made if need be."),
+        typer.Option(envvar="CSL_TOKEN", help="Requests must send it; generated if needed."),
     ] = None,
     allow_submit: Annotated[
         bool,
@@ -73,7 +73,7 @@ def serve(
         signal.signal(number, lambda *_: ended.set())
     connect(verbose=verbose)
     with running_service(settings, replicas=replicas, verbose=verbose):
-        # What stands after # is not sent to the server, nor written to its logs.
+        # Browsers do not send the part after #, so that it is not in any log.
         say(f"review: {settings.address}/" + (f"#token={token}" if token else ""))
         say(f"API: {settings.address}/docs" + (f" (Bearer {token})" if token else ""))
         ended.wait()
@@ -94,12 +94,13 @@ def export(
     """Write corrected labels in the dataset's own layout, for `csl relabel`."""
     from csl_dist.audit.reader import open_audit
     from csl_dist.review.labels import write_corrected
-    from csl_dist.review.store import Board, store_of
+    from csl_dist.review.store import CurrentDecisions, store_of
 
     audit = open_audit(root, revision=revision)
     store = store_of(root, database)
     store.create()
-    written = write_corrected(audit, Board(store, audit.revision).current(), out)
+    decisions = CurrentDecisions(store, audit.revision).by_span()
+    written = write_corrected(audit, decisions, out)
     say(
         f"corrected: {written.num_spans} spans of {written.num_videos} videos in {out}; go on with "
         f"`csl relabel {root} {out}`"

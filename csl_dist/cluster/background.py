@@ -1,11 +1,11 @@
-"""Background: a piece of work in a thread of its own."""
+"""Background: work in its own thread."""
 
 import threading
 from collections.abc import Callable
 
 
 class Background(threading.Thread):
-    """Begins at once. A daemon, so that an interrupted command does not wait for it."""
+    """Starts at once. A daemon, so that an interrupted command does not wait for it."""
 
     def __init__(self, work: Callable[[], None]):
         super().__init__(daemon=True)
@@ -20,7 +20,7 @@ class Background(threading.Thread):
             self._error = error
 
     def wait(self) -> None:
-        """Waits for the end; raises what the work raised."""
+        """Waits for the end; raises the error of the work, if any."""
         self.join()
         if self._error is not None:
             raise self._error

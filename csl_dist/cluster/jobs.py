@@ -1,7 +1,7 @@
 """Runs as Ray jobs: submit, follow, cancel; a run root has one job at a time.
 
-A job takes along the resolved config and this very csl_dist, so that the cluster runs the code that
-was asked. All that a job does lies in storage: one that was lost is submitted again and goes on.
+A job brings the resolved config and this csl_dist with it, so that the cluster runs the same code.
+All results of a job are in storage: a lost job is submitted again and continues.
 """
 
 import asyncio
@@ -25,10 +25,10 @@ from csl_dist.types import fingerprint
 
 CONFIG_FILE = "csl.yaml"
 ROOT_KEY = "csl_root"
-"""Where a job's metadata names its run root."""
+"""Key of the run root in a job's metadata."""
 POLL_SECONDS = 0.5
 MAX_RECONNECTS = 5
-"""How often the log is asked for again when the connection to it breaks."""
+"""How often a broken connection to the log is opened again."""
 
 
 class JobStage(StrEnum):
@@ -65,10 +65,10 @@ class JobQueue:
         for job in earlier:
             if not job.status.is_terminal():
                 raise JobError(
-                    f"job {job.submission_id} works on {config.root} already; follow it with "
+                    f"job {job.submission_id} already works on {config.root}; follow it with "
                     f"`csl logs {config.root}`, or end it with `csl cancel {config.root}`"
                 )
-        # Two who submit at the same moment choose the same id, and Ray takes only one of them.
+        # Two submissions at the same moment compute the same id, and Ray accepts only one.
         job_id = f"csl-{fingerprint(config.root)[:8]}-{len(earlier) + 1}"
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, CONFIG_FILE).write_text(yaml.safe_dump(config_as_dict(config)))
@@ -87,7 +87,7 @@ class JobQueue:
         return job_id
 
     def newest(self, root: str) -> str:
-        """The id of the job that was submitted last for a run root."""
+        """The id of the newest job of a run root."""
         jobs = self._jobs_of(Storage(root).url)
         if not jobs:
             raise JobError(
@@ -97,14 +97,14 @@ class JobQueue:
         return str(jobs[-1].submission_id)
 
     def follow(self, job_id: str, write: Callable[[str], None]) -> None:
-        """Hands on a job's log from its start until the job ends; JobError where it failed."""
+        """Writes a job's log from its start until the job ends; JobError if the job failed."""
         written = 0
 
         async def tail() -> None:
             nonlocal written
             length = 0
             async for text in self._client.tail_job_logs(job_id):
-                # A log that is asked for again comes from its start.
+                # After a reconnection the log starts from its beginning.
                 new = text[max(0, written - length) :]
                 length += len(text)
                 written += len(new)
@@ -119,10 +119,10 @@ class JobQueue:
                 if attempt == MAX_RECONNECTS:
                     raise
                 time.sleep(POLL_SECONDS * 2**attempt)
-        self._require_success(job_id)
+        self._check_success(job_id)
 
     def cancel(self, root: str) -> str | None:
-        """Stops the root's job and waits for its end; its id, or None where none was running."""
+        """Stops the root's job and waits for its end; its id, or None if none was running."""
         job_id = self.newest(root)
         with self._errors():
             if self._client.get_job_status(job_id).is_terminal():
@@ -133,7 +133,7 @@ class JobQueue:
         return job_id
 
     def roots(self) -> list[str]:
-        """The run roots that the cluster's jobs work on, or did; the first submitted first."""
+        """The run roots of all jobs of the cluster, the first submitted first."""
         with self._errors():
             jobs = self._client.list_jobs()
         ours = [job for job in jobs if job.submission_id and ROOT_KEY in (job.metadata or {})]
@@ -149,27 +149,27 @@ class JobQueue:
         ]
         return sorted(own, key=lambda job: int(job.submission_id.rsplit("-", 1)[1]))
 
-    def _require_success(self, job_id: str) -> None:
+    def _check_success(self, job_id: str) -> None:
         with self._errors():
             info = self._client.get_job_info(job_id)
         if info.status is JobStatus.STOPPED:
-            raise JobError(f"job {job_id} was cancelled; submit again to go on from what is done")
+            raise JobError(f"job {job_id} was cancelled; submit again to continue with the rest")
         if info.status is JobStatus.FAILED:
             ended = info.driver_exit_code is not None
             reason = f"exit code {info.driver_exit_code}" if ended else _first_line(info.message)
             raise JobError(
-                f"job {job_id} failed: {reason}; see its log, mend it, and submit again to go on "
-                "from what is done"
+                f"job {job_id} failed: {reason}; see its log, fix the cause, and submit again to "
+                "continue with the rest"
             )
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """What goes wrong between here and the cluster, as one sentence."""
+        """Turns errors of the connection and of the cluster into one sentence."""
         try:
             yield
         except AuthenticationError as error:
             raise JobError(
-                f"the cluster at {self._where} wants its token: set RAY_AUTH_MODE=token and "
+                f"the cluster at {self._where} needs its token: set RAY_AUTH_MODE=token and "
                 "RAY_AUTH_TOKEN, or RAY_AUTH_TOKEN_PATH, to what `ray get-auth-token` prints there"
             ) from error
         except (ConnectionError, aiohttp.ClientError) as error:
@@ -183,4 +183,4 @@ class JobQueue:
 
 
 def _first_line(text: str) -> str:
-    return next(iter(text.strip().splitlines()), "it does not say why")
+    return next(iter(text.strip().splitlines()), "no reason given")

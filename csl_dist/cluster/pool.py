@@ -1,9 +1,9 @@
-"""A pool of actors that take the next task as they get free.
+"""A pool of actors; each takes the next task as soon as it is free.
 
-Ray's own ActorPool can't hand over a task's exception. This pool holds the actors itself: a task
-whose actor is lost goes to another, a limited number of times; any other error ends the work. No
-task waits for an actor that has not started: where a cluster grows, its new nodes join in; where it
-shrinks, the actors that are left do the work.
+Ray's own ActorPool can't return a task's exception. This pool holds the actors itself: if an actor
+is lost, its task goes to another one, a limited number of times; any other error ends the work. No
+task waits for an actor that has not started: when a cluster grows, its new nodes join; when it
+shrinks, the remaining actors do the work.
 """
 
 from collections import deque
@@ -22,27 +22,27 @@ Task = TypeVar("Task")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done(Generic[Task]):
-    """A task that is done, and how the pool stands."""
+    """A finished task, and the state of the pool."""
 
     task: Task
     result: Any
     in_flight: list[Task]
-    """Tasks that actors have been given and not returned."""
+    """Tasks that actors are working on."""
 
 
 @dataclass(slots=True, eq=False)
 class _Member:
-    """An actor, and how many tasks it has been given."""
+    """An actor, and the number of tasks that it has."""
 
     actor: Any
     num_tasks: int = 0
 
 
 class ActorPool:
-    """Actors that start with the first tasks, and end with the `with` block."""
+    """Actors that start with the first tasks and end with the `with` block."""
 
     def __init__(self, make_actor: Callable[[], Any], *, num_actors: int, max_retries: int):
-        """More actors than fit the cluster are no harm: the rest wait for room."""
+        """There may be more actors than fit the cluster: the rest wait until there is room."""
         self._make_actor = make_actor
         self.num_actors = num_actors
         self._max_retries = max_retries
@@ -62,52 +62,52 @@ class ActorPool:
             ray.kill(actor)
 
     def start(self, num_tasks: int) -> None:
-        """Starts as many actors as so many tasks can use, beside those that there are."""
-        num_there = len(self._members) + len(self._starting)
-        for _ in range(min(self.num_actors, num_tasks) - num_there):
+        """Starts as many further actors as this number of tasks can use."""
+        num_started = len(self._members) + len(self._starting)
+        for _ in range(min(self.num_actors, num_tasks) - num_started):
             self._start_actor()
 
     def wait_until_started(self) -> None:
-        """Waits for all actors; without this, tasks begin with the first."""
+        """Waits for all actors; without this, tasks begin with the first actor."""
         while self._starting:
             [ready], _ = ray.wait([*self._starting], num_returns=1)
-            self._welcome(ready)
+            self._add_member(ready)
 
     def run(
         self, tasks: Sequence[Task], *, method: str = "work", prefetch: bool = False
     ) -> Iterator[Done[Task]]:
-        """Calls an actor's method with each task; yields tasks as they are done, in any order.
+        """Calls an actor's method with each task; yields tasks as they finish, in any order.
 
-        With `prefetch`, an actor that is at work gets its next task too, and may read what that
-        needs; not the last few tasks, for which another actor may be free earlier.
+        With `prefetch`, a busy actor already gets its next task and may read its inputs; except for
+        the last few tasks, for which another actor may be free earlier.
         """
         self._waiting = deque((task, 0) for task in tasks)
         self.start(len(tasks))
         while self._waiting or self._running:
-            self._hand_out(method, prefetch)
+            self._assign_tasks(method, prefetch)
             [ready], _ = ray.wait([*self._running, *self._starting], num_returns=1)
             if ready in self._starting:
-                self._welcome(ready)
+                self._add_member(ready)
                 continue
-            done = self._settle(ready)
+            done = self._finish(ready)
             if done is not None:
                 yield done
 
-    def _hand_out(self, method: str, prefetch: bool) -> None:
+    def _assign_tasks(self, method: str, prefetch: bool) -> None:
         for member in self._members:
             if self._waiting and member.num_tasks == 0:
-                self._give(member, method)
+                self._assign(member, method)
         for member in self._members if prefetch else ():
             if len(self._waiting) > len(self._members) and member.num_tasks == 1:
-                self._give(member, method)
+                self._assign(member, method)
 
-    def _give(self, member: _Member, method: str) -> None:
+    def _assign(self, member: _Member, method: str) -> None:
         task, tries = self._waiting.popleft()
         self._running[getattr(member.actor, method).remote(task)] = (member, task, tries)
         member.num_tasks += 1
 
-    def _settle(self, ready: Any) -> Done[Any] | None:
-        """A task's result; None where its actor was lost and it waits again."""
+    def _finish(self, ready: Any) -> Done[Any] | None:
+        """A task's result; None if its actor was lost, so that the task waits again."""
         member, task, tries = self._running.pop(ready)
         member.num_tasks -= 1
         try:
@@ -125,8 +125,8 @@ class ActorPool:
         actor = self._make_actor()
         self._starting[actor.__ray_ready__.remote()] = actor
 
-    def _welcome(self, ready: Any) -> None:
-        """An actor has started, or died in starting."""
+    def _add_member(self, ready: Any) -> None:
+        """An actor has started, or died while it started."""
         actor = self._starting.pop(ready)
         try:
             _get(ready)
@@ -140,7 +140,7 @@ class ActorPool:
             self._members.append(_Member(actor))
 
     def _replace(self, member: _Member) -> None:
-        """Starts another actor for one that was lost, once, however many tasks it had."""
+        """Starts a new actor for a lost one; only once, even if it had two tasks."""
         if member in self._members:
             self.num_lost += 1
             self._members.remove(member)
@@ -148,12 +148,12 @@ class ActorPool:
 
 
 def _get(ready: Any) -> Any:
-    """What a call returned; raises what it raised: an actor's loss, a user's mistake, Ray's own."""
+    """The result of a call; raises a lost actor, a user's error, or an error of Ray."""
     try:
         return ray.get(ready)
     except RayActorError as error:
         if error.actor_init_failed:
-            # Not lost: the next one would fail as well. Ray hands over the text alone.
+            # Not lost: the next actor would fail too. Ray gives only the text of the error.
             reason = str(error).strip().splitlines()[-1]
             raise CslError(f"a worker can't start: {reason}") from error
         raise
@@ -164,6 +164,6 @@ def _get(ready: Any) -> Any:
 
 def _lost(error: RayActorError, times: int, when: str) -> CslError:
     return CslError(
-        f"a worker was lost {times} times {when} ({error}); is it out of memory? Run again to go "
-        "on from what is done"
+        f"a worker was lost {times} times {when} ({error}); is it out of memory? Run again to "
+        "continue with the rest"
     )

@@ -1,4 +1,4 @@
-"""Show how far a stage is: a bar on a terminal, a line every so often elsewhere."""
+"""Progress of a stage: a bar on a terminal, otherwise a line every few seconds."""
 
 import time
 from collections.abc import Iterator
@@ -16,22 +16,22 @@ from rich.progress import (
 )
 
 LINE_SECONDS = 10.0
-"""Time between two lines where there is no terminal."""
+"""Time between two lines without a terminal."""
 
 
 class Bar(Protocol):
-    """What a stage tells of its progress."""
+    """Where a stage reports its progress."""
 
     def advance(self, num_units: int = 1) -> None: ...
 
     def note(self, sentence: str) -> None:
-        """What is said behind the bar, until the next note."""
+        """A sentence after the bar, until the next note."""
         ...
 
 
 @contextmanager
 def progress_bar(console: Console, title: str, *, total: int, done: int = 0) -> Iterator[Bar]:
-    """Shows `done` of `total` units and what is added to them."""
+    """Shows `done` of `total` units, and each step forward."""
     if console.is_terminal:
         columns = (
             TextColumn("{task.description:<24}"),

@@ -1,6 +1,6 @@
 """Connect to Ray: the cluster of RAY_ADDRESS or of the job, or else a local one.
 
-Ray starts when the first piece of work needs it, so that a run that is complete stays fast.
+Ray starts when the first unit of work needs it, so that a command on a finished run stays fast.
 """
 
 import logging
@@ -17,29 +17,29 @@ import torch
 
 from csl_dist.errors import CslError
 
-# The controller of Ray Train hands on an epoch's report only when it polls: by default every 2 s,
-# which would hold small trainings back.
+# Ray Train's controller passes on an epoch's report only when it polls: by default every 2 s, which
+# would slow small trainings down.
 TRAIN_POLL_SECONDS = "0.2"
 
 NUM_GPUS_VARIABLE = "CSL_GPUS"
-"""Names how many GPUs to plan for where a cluster scales itself, and may have none at first."""
+"""Number of GPUs to plan for; an autoscaling cluster may have none at first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """What the cluster has in all, or will have when it has scaled up."""
+    """The resources of the whole cluster, after it has scaled up."""
 
     num_cpus: int
     num_gpus: int
     has_cuda: bool
-    """Whether CUDA runs on these GPUs; logical ones, for trying out a schedule, have none."""
+    """Whether CUDA runs on these GPUs; logical GPUs, which tests use, have no CUDA."""
 
 
 def connect(*, verbose: bool = False) -> Resources:
-    """Connects once and tells what there is; later calls only tell."""
+    """Connects, if there is no connection yet, and returns the cluster's resources."""
     if not ray.is_initialized():
         os.environ.setdefault("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", TRAIN_POLL_SECONDS)
-        # Without a dashboard the watcher can't start, and complains.
+        # Without a dashboard the watcher can't start, and logs an error.
         os.environ.setdefault("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         if not verbose:
@@ -48,7 +48,7 @@ def connect(*, verbose: bool = False) -> Resources:
         level = logging.INFO if verbose else logging.ERROR
         for name in ("ray", "ray.train"):
             logging.getLogger(name).setLevel(level)
-        # It logs the traceback of every error that it also raises.
+        # It logs a traceback of every error that it raises.
         logging.getLogger("ray.data").setLevel(level if verbose else logging.CRITICAL)
         with nullcontext() if verbose else _silent_stderr():
             ray.init(
@@ -68,14 +68,14 @@ def connect(*, verbose: bool = False) -> Resources:
 
 @cache
 def _has_cuda() -> bool:
-    """Asks one GPU, once: later all of them may be at work, and the answer would have to wait."""
+    """Asked once, at the start: later all GPUs may be busy, and the question would have to wait."""
     ask = ray.remote(num_gpus=1, num_cpus=0)(torch.cuda.is_available)
     return bool(ray.get(ask.remote()))
 
 
 @contextmanager
 def _silent_stderr() -> Iterator[None]:
-    """Holds back what Ray's compiled core writes to stderr while it starts, whatever its level."""
+    """Hides what Ray's core writes to stderr while it starts; it ignores the log level."""
     kept = os.dup(2)
     with Path(os.devnull).open("w") as null:
         os.dup2(null.fileno(), 2)
@@ -87,14 +87,14 @@ def _silent_stderr() -> Iterator[None]:
 
 
 def disconnect() -> None:
-    """Leaves the cluster; a local one ends."""
+    """Leaves the cluster; a local cluster ends."""
     if ray.is_initialized():
         ray.shutdown()
     _has_cuda.cache_clear()
 
 
 def user_error(error: BaseException) -> CslError | None:
-    """The CslError somewhere inside an error that crossed Ray, if there is one."""
+    """The CslError inside an error that came through Ray, if there is one."""
     seen: set[int] = set()
     pending: list[BaseException | None] = [error]
     while pending:
@@ -109,7 +109,7 @@ def user_error(error: BaseException) -> CslError | None:
 
 
 def get_all(futures: list[Any]) -> list[Any]:
-    """The results of tasks; a user's mistake among them is raised as itself."""
+    """The results of tasks; a CslError in a task is raised as itself."""
     try:
         return ray.get(futures)
     except Exception as error:

@@ -1,39 +1,44 @@
-"""Findings for other tools: one module per format, each a function from an audit to files."""
+"""Flags for other tools: one module per format. A new format is a module and its line below."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from csl_dist.audit.reader import Audit
 from csl_dist.errors import ConfigError
-from csl_dist.export.activitynet import write_activitynet
-from csl_dist.export.cvat import write_cvat
-from csl_dist.export.fiftyone import write_fiftyone
-from csl_dist.export.hdf5 import write_hdf5
-from csl_dist.export.label_studio import write_label_studio
-from csl_dist.export.tables import write_csv, write_parquet
+from csl_dist.export.activitynet import ACTIVITYNET
+from csl_dist.export.cvat import CVAT
+from csl_dist.export.fiftyone import FIFTYONE
+from csl_dist.export.format import Format
+from csl_dist.export.hdf5 import HDF5
+from csl_dist.export.label_studio import LABEL_STUDIO
+from csl_dist.export.tables import CSV, PARQUET
 
-__all__ = ["FORMATS", "export"]
+__all__ = ["FORMATS", "Format", "export", "format_of"]
 
-Writer = Callable[[Audit, Path], str]
-"""Writes an audit's findings to a path and says in words what it wrote."""
+FORMATS: tuple[Format, ...] = (
+    LABEL_STUDIO,
+    FIFTYONE,
+    CVAT,
+    ACTIVITYNET,
+    CSV,
+    PARQUET,
+    HDF5,
+)
 
-FORMATS: dict[str, Writer] = {
-    "label-studio": write_label_studio,
-    "fiftyone": write_fiftyone,
-    "cvat": write_cvat,
-    "activitynet": write_activitynet,
-    "csv": write_csv,
-    "parquet": write_parquet,
-    "hdf5": write_hdf5,
-}
+
+def format_of(name: str) -> Format:
+    """The format of a name; ConfigError if there is none."""
+    found = next((one for one in FORMATS if one.name == name), None)
+    if found is None:
+        names = ", ".join(one.name for one in FORMATS)
+        raise ConfigError(f"format is {name!r}, expected one of {names}")
+    return found
 
 
 def export(audit: Audit, name: str, out: Path) -> str:
-    """Writes one format; returns what was written, in words."""
-    if name not in FORMATS:
-        raise ConfigError(f"--format is {name!r}, expected one of {', '.join(FORMATS)}")
+    """Writes one format; returns a sentence that says what was written."""
+    wanted = format_of(name)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        return FORMATS[name](audit, out)
+        return wanted.write(audit, out)
     except OSError as error:
         raise ConfigError(f"can't write {out}: {error.strerror or error}") from error

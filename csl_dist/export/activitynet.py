@@ -1,7 +1,7 @@
-"""ActivityNet's JSON of segments in seconds, with the flags in place of annotations.
+"""ActivityNet's JSON of segments in seconds, with the flags instead of annotations.
 
-The label of a segment is the suggested one; what was annotated, and why it is suspicious, stand
-beside it, where readers of the format pass over them.
+The label of a segment is the suggested one. The annotated label and the reason of the flag are in
+extra fields, which readers of the format ignore.
 """
 
 import json
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from csl_dist.audit.reader import Audit
+from csl_dist.export.format import Format
 from csl_dist.export.spans import FlaggedVideo, counted, flagged_videos
 
 
@@ -38,3 +39,6 @@ def _entry(found: FlaggedVideo, classes: tuple[str, ...]) -> dict[str, Any]:
             for flag in found.flags
         ],
     }
+
+
+ACTIVITYNET = Format(name="activitynet", suffix=".json", write=write_activitynet)

@@ -1,12 +1,13 @@
-"""CVAT for images 1.1: a file for each video, tags on its flagged frames alone.
+"""CVAT for images 1.1: a file per video, with tags on its flagged frames only.
 
-A task of 200,000 tags took CVAT over 20 hours to read, so that frames without a finding have none.
+CVAT took over 20 hours to read a task of 200,000 tags, so that other frames have no tag.
 """
 
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from csl_dist.audit.reader import Audit
+from csl_dist.export.format import Format
 from csl_dist.export.spans import FlaggedVideo, counted, flagged_videos
 from csl_dist.storage.url import key_part
 
@@ -46,10 +47,13 @@ def _annotations(found: FlaggedVideo, classes: tuple[str, ...]) -> ET.Element:
     for flag in sorted(found.flags, key=lambda flag: flag["start"]):
         span = found.source_span(flag)
         for frame in range(span.start, span.stop):
-            # CVAT names the frames of a video so, from 0.
+            # The names that CVAT gives to the frames of a video, from 0.
             image = ET.SubElement(root, "image", id=str(frame), name=f"frame_{frame:06d}")
             tag = ET.SubElement(image, "tag", label=flag["suggested"], source="auto")
             values = (flag["label"], flag["kind"], f"{flag['score']:.3f}")
             for attribute, value in zip(ATTRIBUTES, values, strict=True):
                 ET.SubElement(tag, "attribute", name=attribute).text = value
     return root
+
+
+CVAT = Format(name="cvat", suffix="", write=write_cvat)

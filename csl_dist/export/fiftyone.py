@@ -1,7 +1,7 @@
 """FiftyOne: a FiftyOneTemporalDetectionDataset of the flagged videos.
 
-`labels.json` and a folder `data` in which links stand for the videos, so that nothing is copied.
-Support is counted in frames from 1, both ends included.
+`labels.json`, and a folder `data` with links to the videos, so that nothing is copied. A support is
+in frames counted from 1, both ends included.
 """
 
 import json
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from csl_dist.audit.reader import Audit
+from csl_dist.export.format import Format
 from csl_dist.export.spans import FlaggedVideo, counted, flagged_videos
 from csl_dist.storage.url import key_part
 from csl_dist.types import Media
@@ -45,3 +46,6 @@ def _detection(
             "why": flag["why"],
         },
     }
+
+
+FIFTYONE = Format(name="fiftyone", suffix="", write=write_fiftyone)

@@ -1,11 +1,13 @@
-"""HDF5 of whole trajectories, for MATLAB and others: a group a video, written in blocks."""
+"""Whole trajectories as HDF5, for MATLAB and others: a group per video, written in blocks."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import h5py
 import numpy as np
 
 from csl_dist.audit.reader import Audit
+from csl_dist.export.format import Format
 from csl_dist.score.formulas import trajectory_blocks
 from csl_dist.storage.url import key_part
 from csl_dist.types import Split
@@ -15,7 +17,7 @@ CHUNK_FRAMES = 128
 
 def write_hdf5(audit: Audit, out: Path) -> str:
     """For each video: `<scorer>/log_probability` (E, T, C), its epochs, and labels and seconds."""
-    videos = [video.id for video in audit.held_out_videos() if video.split is Split.AUDIT]
+    videos = _audited(audit)
     with h5py.File(out, "w") as file:
         file.attrs["classes"] = list(audit.classes)
         for video in videos:
@@ -43,3 +45,17 @@ def _write_trajectory(audit: Audit, group: h5py.Group, video: str, scorer: str) 
     group.create_dataset("epoch", data=trajectory.epochs)
     for name in ("csl", "smoothed"):
         group.create_dataset(name, data=audit.score(video, name, scorer=scorer))
+
+
+def _audited(audit: Audit) -> list[str]:
+    return [video.id for video in audit.held_out_videos() if video.split is Split.AUDIT]
+
+
+def trajectory_bytes(audit: Audit) -> Iterator[int]:
+    """Bytes of each video's log-probabilities under all scorers, in half precision."""
+    for video in _audited(audit):
+        shapes = (audit.log_probabilities(video, scorer=scorer).shape for scorer in audit.scorers)
+        yield sum(2 * int(np.prod(shape)) for shape in shapes)
+
+
+HDF5 = Format(name="hdf5", suffix=".h5", write=write_hdf5, video_bytes=trajectory_bytes)

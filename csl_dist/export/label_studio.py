@@ -1,7 +1,7 @@
-"""Label Studio: one task a video, each flag a prediction on its timeline.
+"""Label Studio: one task per video, one prediction on its timeline per flag.
 
-Frames are counted from 1, and a range includes its last. The labelling interface that the tasks
-need is written beside them.
+Frames are counted from 1, and a range includes its last frame. The labelling interface that the
+tasks need is written to a second file.
 """
 
 import json
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from csl_dist.audit.reader import Audit
+from csl_dist.export.format import Format
 from csl_dist.export.spans import FlaggedVideo, counted, flagged_videos
 
 FROM_NAME, TO_NAME = "steps", "video"
@@ -38,9 +39,9 @@ def labelling_interface(classes: tuple[str, ...]) -> str:
 
 
 def _task(found: FlaggedVideo, num_flags: int) -> dict[str, Any]:
-    """A video's task; tasks sorted by the score of their predictions come worst first.
+    """A video's task; tasks sorted by the score of their predictions are worst first.
 
-    Label Studio takes scores from 0 to 1, so that the score is the share of flags not above it.
+    Label Studio needs scores from 0 to 1; this one is the share of flags that are not worse.
     """
     return {
         "data": {
@@ -72,3 +73,6 @@ def _region(found: FlaggedVideo, flag: dict[str, Any]) -> dict[str, Any]:
         "score": flag["suggested_probability"],
         "meta": {"text": [f"labelled {flag['label']}; {flag['why']}"]},
     }
+
+
+LABEL_STUDIO = Format(name="label-studio", suffix=".json", write=write_label_studio)

@@ -1,7 +1,7 @@
-"""Flagged spans in the source's own frames: what tools that show the video count in.
+"""Flagged spans in frames of the source video, which other tools count in.
 
-A run may sample its videos; flags are in sampled frames and in seconds. Seconds are the source's,
-so that a frame of the source is its time by its rate.
+A run may sample its videos: flags are in sampled frames and in seconds. Seconds are those of the
+source, so that a frame of the source is seconds times its rate.
 """
 
 from collections.abc import Iterator
@@ -26,14 +26,14 @@ class FlaggedVideo:
         return round(self.annotation.duration * self.annotation.source_fps)
 
     def source_span(self, flag: dict[str, Any]) -> Span:
-        """A flag in frames of the source; at least one, and none beyond the last."""
+        """A flag in frames of the source; at least one frame, and none after the last."""
         fps = self.annotation.source_fps
         start = min(round(flag["start_seconds"] * fps), self.num_frames - 1)
         return Span(start, max(start + 1, min(round(flag["stop_seconds"] * fps), self.num_frames)))
 
 
 def flagged_videos(audit: Audit) -> Iterator[FlaggedVideo]:
-    """Videos that have flags, the one with the worst first."""
+    """Videos that have flags, the one with the worst flag first."""
     flags = audit.flags()
     for video, own in flags.groupby("video", sort=False):
         yield FlaggedVideo(
@@ -44,5 +44,5 @@ def flagged_videos(audit: Audit) -> Iterator[FlaggedVideo]:
 
 
 def counted(num_flags: int, num_videos: int, where: object) -> str:
-    """What an export wrote, in words."""
+    """A sentence that says what was written."""
     return f"{num_flags} spans of {num_videos} videos in {where}"

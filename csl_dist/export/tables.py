@@ -1,10 +1,11 @@
-"""Flags as CSV or Parquet: every column, with the span in the source's own frames beside."""
+"""Flags as CSV or Parquet: every column, and the span in frames of the source."""
 
 from pathlib import Path
 
 import pandas as pd
 
 from csl_dist.audit.reader import Audit
+from csl_dist.export.format import Format
 from csl_dist.export.spans import counted, flagged_videos
 
 
@@ -33,3 +34,7 @@ def flag_table(audit: Audit) -> pd.DataFrame:
         source_start=[spans[rank].start for rank in table["rank"]],
         source_stop=[spans[rank].stop for rank in table["rank"]],
     )
+
+
+CSV = Format(name="csv", suffix=".csv", write=write_csv)
+PARQUET = Format(name="parquet", suffix=".parquet", write=write_parquet)

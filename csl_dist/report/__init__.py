@@ -1,4 +1,4 @@
-"""The report of an audit: one HTML file that opens offline (page), and figures for print."""
+"""The report of an audit: one HTML file that works offline (page), and figures for print."""
 
 from csl_dist.report.page import write_report
 

@@ -1,4 +1,4 @@
-"""What the report says, gathered from an audit: numbers and spans, no pictures yet."""
+"""The contents of the report: numbers and spans of an audit, no pictures yet."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,32 +12,32 @@ from csl_dist.storage.paths import RunLayout
 from csl_dist.types import FloatArray, Span, Split
 
 MAX_DETAILED = 40
-"""Videos drawn in full, worst first; all others stand in the index alone."""
+"""Videos with all details, worst first; all others are in the index only."""
 MAX_FLAGS = 2000
-"""Flags in the ranking; `csl query` gives all."""
+"""Flags in the ranking; `csl query` lists all."""
 MAX_VALIDATION = 10
 """Validation videos whose loss over checkpoints is averaged."""
 MAX_TRAJECTORIES = 3
-"""Flagged frames of a video whose trajectories are drawn, beside that of a usual frame."""
+"""Flagged frames of a video whose trajectories are drawn, next to that of a usual frame."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VideoDetails:
-    """One video in full; `W` are columns of the pictures."""
+    """All details of one video; `W` are columns of the pictures."""
 
     id: str
     num_frames: int
     flags: dict[Span, str]
-    """What each says, worst first."""
+    """The reason of each flag, worst first."""
     known: dict[Span, str] | None
-    """Known errors; None where the run knows of none in any video."""
+    """Known errors; None if the run has no known errors at all."""
     threshold: float
     score_W: FloatArray
     csl_W: FloatArray
     losses: ShrunkLosses
     epochs: list[int]
     trajectories: dict[str, FloatArray]
-    """Losses (E,) of chosen frames, by what they are."""
+    """Losses (E,) of chosen frames, by a short description."""
 
 
 def detailed_videos(audit: Audit, table: pd.DataFrame, most: int) -> list[str]:
@@ -48,7 +48,7 @@ def detailed_videos(audit: Audit, table: pd.DataFrame, most: int) -> list[str]:
 
 
 def video_details(audit: Audit, video: str, flags: pd.DataFrame) -> VideoDetails:
-    """Everything that is drawn of one video; its trajectory is read in blocks."""
+    """The details of one video; its trajectory is read in blocks."""
     annotation = audit.annotation(video)
     own = flags[flags.video == video]
     spans = {
@@ -83,7 +83,7 @@ def _known(audit: Audit, video: str) -> dict[Span, str] | None:
 def _trajectories(
     audit: Audit, video: str, spans: list[Span], score_T: FloatArray
 ) -> dict[str, FloatArray]:
-    """The worst frame of each of the first flags, and the frame in the middle of all."""
+    """The worst frame of each of the first flags, and the frame with the median score."""
     chosen = {}
     for span in spans[:MAX_TRAJECTORIES]:
         worst = span.start + int(np.nanargmax(score_T[span.start : span.stop]))
@@ -96,14 +96,14 @@ def _trajectories(
 
 
 def confusion(flags: pd.DataFrame, classes: tuple[str, ...]) -> tuple[list[str], list[list[int]]]:
-    """Flagged frames by annotated (rows) and suggested class (columns), of classes that occur."""
+    """Number of flagged frames by annotated (rows) and suggested class (columns)."""
     names = [name for name in classes if name in {*flags.label, *flags.suggested}]
     frames = (flags.stop - flags.start).groupby([flags.label, flags.suggested]).sum()
     return names, [[int(frames.get((row, column), 0)) for column in names] for row in names]
 
 
 def checkpoint_losses(audit: Audit, details: list[VideoDetails]) -> dict[str, FloatArray]:
-    """Mean loss (E,) by checkpoint of the scorer that explains flags: trained on, and held out."""
+    """Mean loss (E,) under each checkpoint, of training videos and of held-out videos."""
     lines = {}
     trained = train_losses(audit.layout, audit.scorer)
     if len(trained):
@@ -124,7 +124,7 @@ def checkpoint_losses(audit: Audit, details: list[VideoDetails]) -> dict[str, Fl
 
 
 def train_losses(layout: RunLayout, scorer: str, fold: int = 0) -> FloatArray:
-    """Training loss (E,) that a fold's checkpoints noted; none where there are none any more."""
+    """Training loss (E,) in the metadata of a fold's checkpoints; empty if these were deleted."""
     folder = layout.fold(scorer, fold)
     if not folder.exists(layout.TRAINING):
         return np.empty(0)
@@ -154,7 +154,7 @@ def _duration(seconds: float) -> str:
 
 
 def metrics(audit: Audit) -> dict[str, Any] | None:
-    """`metrics.json` by scorer, where known errors made one; it is of the first audit."""
+    """`metrics.json` by scorer; None without known errors, and for relabelled audits."""
     root = audit.layout.root
     if audit.revision or not root.exists(audit.layout.METRICS):
         return None

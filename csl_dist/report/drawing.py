@@ -1,7 +1,7 @@
 """Pictures for the report: SVG for ribbons and curves, PNG for heatmaps.
 
-Colours are those of Okabe and Ito, and cividis, which colour-blind readers can tell apart. What a
-colour says is also said by a row's name, a tooltip or a line's pattern.
+Colours are those of Okabe and Ito, and cividis, which colour-blind readers can distinguish. No
+information is in the colour only: a row's name, a tooltip or a line's dashes say the same.
 """
 
 import base64
@@ -24,7 +24,7 @@ CLASS_COLOURS = (
 UNLABELLED_COLOUR = "#ffffff"
 FLAG_COLOUR, TRUTH_COLOUR = "#D55E00", "#0072B2"
 LINE_STYLES = (("#D55E00", ""), ("#0072B2", "6 3"), ("#009E73", "2 3"), ("#222222", "8 3 2 3"))
-"""Colour and dashes of lines that are told apart."""
+"""Colour and dashes of the lines of a chart."""
 _CIVIDIS = ((0, 34, 78), (65, 77, 107), (124, 123, 120), (188, 175, 111), (254, 232, 56))
 
 
@@ -110,7 +110,7 @@ def score_curve(
 
 
 def palette() -> list[tuple[int, int, int]]:
-    """256 colours from low to high, all different; the page's script reads losses back by them."""
+    """256 different colours from low to high; the page's script turns them back into losses."""
     at = np.linspace(0, 1, 256)
     stops = np.linspace(0, 1, len(_CIVIDIS))
     channels = [np.interp(at, stops, [c[i] for c in _CIVIDIS]).astype(int) for i in range(3)]
@@ -118,7 +118,7 @@ def palette() -> list[tuple[int, int, int]]:
 
 
 def highest_shown(losses_EW: FloatArray) -> float:
-    """The loss that has the last colour; all above it look the same."""
+    """The loss of the last colour; all losses above it look the same."""
     known = losses_EW[~np.isnan(losses_EW)]
     return (float(np.percentile(known, 99)) if len(known) else 0.0) or 1.0
 
@@ -135,7 +135,7 @@ def loss_heatmap(losses_EW: FloatArray) -> str:
 
 
 def line_chart(lines: Mapping[str, FloatArray], *, name: str, height: int = 180) -> str:
-    """Lines over checkpoints, all on one scale from 0, told apart by colour and dashes."""
+    """Lines over checkpoints, all on one scale from 0, distinguished by colour and dashes."""
     width, left, bottom = 480, 44, 26
     top = max((float(np.nanmax(values)) for values in lines.values()), default=1.0) * 1.05 or 1.0
     most = max((len(values) for values in lines.values()), default=1)

@@ -2,7 +2,7 @@
 
 For each of the worst videos: its labels, known errors and flags as bars, the score over time, and
 the loss of every frame under every checkpoint. For the run: the mean loss over checkpoints, and
-the trajectories of flagged frames beside usual ones.
+the trajectories of flagged frames next to usual ones.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ DASHES = ("-", "--", ":", "-.")
 
 
 def write_figures(audit: Audit, folder: Path) -> str:
-    """Writes every figure twice, and says how many there are."""
+    """Writes every figure as PNG and PDF; returns how many there are."""
     flags = audit.flags()
     shown = contents.detailed_videos(audit, audit.videos(), MAX_VIDEOS)
     details = [contents.video_details(audit, video, flags) for video in shown]

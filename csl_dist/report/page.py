@@ -27,11 +27,11 @@ from csl_dist.report.thumbnails import span_pictures
 from csl_dist.types import Span
 
 MAX_PICTURED = 60
-"""Flags, worst first, of which frames are shown."""
+"""Number of flags, worst first, with pictures of frames."""
 
 
 def write_report(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
-    """Writes `report.html` beside an audit's flags and returns its URL."""
+    """Writes `report.html` to the folder of an audit's flags and returns its URL."""
     root = audit.layout.revision(audit.revision).root
     root.put(audit.layout.REPORT, render(audit, most=most).encode())
     return f"{root.url}/{audit.layout.REPORT}"
@@ -70,7 +70,7 @@ def render(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
 
 
 def _section(audit: Audit, video: VideoDetails, pictured: pd.DataFrame) -> dict[str, Any]:
-    """What the template shows of one video."""
+    """The values of the template for one video."""
     own = pictured[pictured.video == video.id]
     pictures = span_pictures(audit, video.id, _spans(own))
     labels_T = audit.annotation(video.id).labels_T
@@ -109,7 +109,7 @@ def _spans(flags: pd.DataFrame) -> Sequence[Span]:
 
 
 def calibration_sentence(audit: Audit) -> str | None:
-    """What the rule finds of planted errors, in a sentence."""
+    """A sentence on how many planted errors the rule finds."""
     from csl_dist.flag.calibration import Calibration  # scikit-learn takes a second to import
 
     root = audit.layout.root

@@ -1,7 +1,7 @@
-"""Long videos as pictures: frames are put together in columns, read block by block.
+"""Long videos as pictures: frames are grouped into columns, read block by block.
 
-An hour of video has more frames than a screen has columns, and its trajectory does not fit into
-memory twice. Nothing here holds more than a block of it.
+An hour of video has more frames than a screen has columns, and its trajectory may be larger than
+memory. No function here holds more than one block of it.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ def column_starts(num_frames: int, max_columns: int = MAX_COLUMNS) -> IntArray:
 
 
 def highest_in_columns(score_T: FloatArray, max_columns: int = MAX_COLUMNS) -> FloatArray:
-    """The highest score (W,) of each column, so that no peak is lost; NaN where there is none."""
+    """The highest score (W,) of each column, so that no peak is lost; NaN if there is none."""
     filled_T = np.where(np.isnan(score_T), -np.inf, score_T)
     highest_W = np.maximum.reduceat(filled_T, column_starts(len(score_T), max_columns))
     return np.where(np.isneginf(highest_W), np.nan, highest_W)

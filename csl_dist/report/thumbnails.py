@@ -1,4 +1,4 @@
-"""Small pictures of flagged spans, where the video is at hand."""
+"""Small pictures of flagged spans, if the video can be read."""
 
 import base64
 import io
@@ -18,7 +18,7 @@ PER_SPAN = 3
 
 
 def span_pictures(audit: Audit, video: str, spans: Sequence[Span]) -> dict[Span, list[str]]:
-    """Data URIs of a few frames of each span, first to last; none where nothing can be decoded."""
+    """Data URIs of a few frames of each span, first to last; empty if they can't be decoded."""
     found = audit.videos_by_id[video]
     if found.media is Media.FEATURES or not Path(found.source).exists():
         return {}

@@ -1,4 +1,4 @@
-"""From decisions to corrected labels: frame by frame, and as label files for `csl relabel`."""
+"""Corrected labels from decisions: of frames, and as label files for `csl relabel`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Correction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenLabels:
-    """What an export of corrected labels wrote."""
+    """Result of writing corrected labels."""
 
     files: list[Path]
     num_spans: int
@@ -33,17 +33,17 @@ class WrittenLabels:
     num_disputed: int
     """Spans that reviewers decided differently; the last decision counts."""
     num_off: int
-    """Frames whose label the file can't give: its entries are farther apart than frames."""
+    """Frames whose label the file can't express, as its entries are farther apart than frames."""
 
 
 def corrections(current: Mapping[SpanKey, Sequence[Review]]) -> list[Correction]:
-    """What the last decision on each span changes, in the order of decisions."""
+    """Corrections by the last decision on each span, oldest first."""
     last = sorted((reviews[-1] for reviews in current.values()), key=lambda r: r.number)
     return [found for review in last if (found := correction(review)) is not None]
 
 
 def correction(review: Review) -> Correction | None:
-    """What a decision changes; None where the annotated label stays."""
+    """The correction by a decision; None if the annotated label stays."""
     if review.decision not in (Decision.WRONG, Decision.BOUNDARY) or review.label is None:
         return None
     span = Span(review.start, review.stop)
@@ -53,7 +53,7 @@ def correction(review: Review) -> Correction | None:
 
 
 def corrected(labels_T: IntArray, own: Sequence[Correction], classes: tuple[str, ...]) -> IntArray:
-    """A video's class ids (T,) with its corrections made, the later over the earlier."""
+    """A video's class ids (T,) after its corrections; a later one overwrites an earlier one."""
     corrected_T = labels_T.copy()
     for one in own:
         corrected_T[one.span.start : one.span.stop] = classes.index(one.label)
@@ -63,7 +63,7 @@ def corrected(labels_T: IntArray, own: Sequence[Correction], classes: tuple[str,
 def write_corrected(
     audit: Audit, current: Mapping[SpanKey, Sequence[Review]], out: Path
 ) -> WrittenLabels:
-    """Writes the labels of corrected videos in the dataset's own layout, below a folder."""
+    """Writes the labels of corrected videos to a folder, in the dataset's own layout."""
     made = corrections(current)
     if not made:
         raise DataError(
@@ -125,7 +125,7 @@ def _renamings(audit: Audit, before_T: IntArray, after_T: IntArray, video: str) 
 
 
 def _edge(timeline: Timeline, frame: int) -> Edge:
-    """The edge before a frame, or after the last."""
+    """The edge before a frame, or after the last frame."""
     times_T = timeline.times_T
     if frame == 0:
         return Edge(after=-np.inf, at=0.0, middle=-np.inf)
@@ -149,7 +149,7 @@ def _current_files(audit: Audit) -> dict[str, str]:
 
 
 def _frames_off(audit: Audit, by_video: Mapping[str, Sequence[Correction]], out: Path) -> int:
-    """Frames that read back with another label than decided."""
+    """Number of frames that have another label than decided when the files are read back."""
     read = {annotation.video: annotation for annotation in changed_annotations(audit, out)}
     off = 0
     for video, own in by_video.items():

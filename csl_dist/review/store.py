@@ -1,8 +1,8 @@
 """Decisions of reviewers in a database: SQLite or PostgreSQL, through SQLAlchemy.
 
-Rows are only ever added, and the database itself refuses anything else. A later decision of the
-same person on the same span replaces the earlier one when reviews are read; both stay. Row numbers
-grow in the order in which rows become visible, so that whoever read up to one misses none.
+Rows are only added; the database itself refuses updates and deletions. If a person decides twice on
+a span, both rows stay, and the later one counts. Rows become visible in the order of their numbers,
+so that a reader who continues after the last number it saw misses none.
 """
 
 import threading
@@ -23,25 +23,25 @@ from csl_dist.storage.url import Storage
 
 DATABASE_FILE = "reviews.db"
 """In a run root on this machine, unless a database is named."""
-OWN = "."
-"""What stands for the run in its own database, so that a root can be moved."""
+OWN_RUN = "."
+"""The name of a run in its own database, so that its root can be moved."""
 LOCK_SECONDS = 30
-"""How long a writer waits for the others."""
+"""How long a writer waits for other writers."""
 PAGE_ROWS = 1000
 
 
 class Decision(StrEnum):
-    """What a person says of a flagged span."""
+    """What a reviewer decides about a flagged span."""
 
     CORRECT = "correct"
     """The annotated label is right."""
     WRONG = "wrong"
-    """Another label is right, for all of the span."""
+    """Another label is right, for the whole span."""
     BOUNDARY = "boundary"
     """Another label is right, for a span with other ends."""
     UNSURE = "unsure"
     WITHDRAWN = "withdrawn"
-    """An earlier decision no longer holds."""
+    """The reviewer took the earlier decision back."""
 
 
 class State(StrEnum):
@@ -58,20 +58,20 @@ SpanKey = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewReview:
-    """One decision, as it is handed in."""
+    """A decision that is not saved yet."""
 
     key: str
-    """Chosen by the one who decides, so that a request sent twice counts once."""
+    """Chosen by the sender, so that a request sent twice counts once."""
     revision: int
     video: str
     start: int
     stop: int
     decision: Decision
     label: str | None = None
-    """The right one, of a wrong span or one whose boundary moved."""
+    """The right label, for WRONG and BOUNDARY."""
     new_start: int | None = None
     new_stop: int | None = None
-    """The ends that are right, of a span whose boundary moved."""
+    """The right start and stop, for BOUNDARY."""
     reviewer: str
     comment: str = ""
 
@@ -82,7 +82,7 @@ class NewReview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review(NewReview):
-    """One decision on record."""
+    """A saved decision."""
 
     number: int
     """Grows from one decision to the next."""
@@ -109,26 +109,26 @@ REVIEWS = sa.Table(
     sa.Column("comment", sa.Text, nullable=False),
     sa.UniqueConstraint("audit", "key"),
     sa.Index("csl_reviews_of_audit", "audit", "number"),
-    # A number is never given out twice, whatever becomes of the last row.
+    # A number is never used twice, even if the last row is lost.
     sqlite_autoincrement=True,
 )
 
 APPEND_ONLY = {
     "sqlite": [
         f"""CREATE TRIGGER csl_reviews_no_{verb.lower()} BEFORE {verb} ON csl_reviews
-        BEGIN SELECT RAISE(ABORT, 'reviews are only ever added'); END"""
+        BEGIN SELECT RAISE(ABORT, 'reviews can only be added'); END"""
         for verb in ("UPDATE", "DELETE")
     ],
     "postgresql": [
         """CREATE FUNCTION csl_reviews_refuse() RETURNS trigger LANGUAGE plpgsql AS
-        $$ BEGIN RAISE EXCEPTION 'reviews are only ever added'; END $$""",
+        $$ BEGIN RAISE EXCEPTION 'reviews can only be added'; END $$""",
         """CREATE TRIGGER csl_reviews_only_added BEFORE UPDATE OR DELETE OR TRUNCATE
         ON csl_reviews EXECUTE FUNCTION csl_reviews_refuse()""",
     ],
 }
 for dialect, statements in APPEND_ONLY.items():
     for statement in statements:
-        # DDL fills in what stands after a percent sign; there is none.
+        # DDL replaces text after a percent sign; these statements have none.
         sa.event.listen(REVIEWS, "after_create", sa.DDL(statement).execute_if(dialect=dialect))
 
 
@@ -143,36 +143,36 @@ class ReviewStore:
         return f"ReviewStore({self._engine.url.render_as_string()!r}, {self._audit!r})"
 
     def create(self) -> None:
-        """Makes the table, unless it is there."""
+        """Creates the table if it does not exist."""
         with self._errors():
             try:
                 METADATA.create_all(self._engine)
             except SQLAlchemyError:
-                # Another process may have made it since create_all looked.
+                # Another process may have created it in the meantime.
                 if not sa.inspect(self._engine).has_table(REVIEWS.name):
                     raise
 
     def append(self, new: NewReview) -> Review:
-        """Puts a decision on record; one whose key is there already is returned as it is."""
+        """Saves a decision; if its key is saved already, returns that one."""
         values = {**asdict(new), "audit": self._audit, "when": datetime.now(UTC)}
         with self._errors():
             try:
                 with self._engine.begin() as connection:
                     if self._engine.dialect.name == "postgresql":
-                        # Numbers are given out before a commit: without the lock, a row could
-                        # become visible after one with a higher number was read.
+                        # Numbers are assigned before the commit: without the lock, a row could
+                        # become visible after a row with a higher number was read.
                         connection.execute(sa.text("LOCK TABLE csl_reviews IN EXCLUSIVE MODE"))
-                    made = sa.insert(REVIEWS).values(values).returning(REVIEWS)
-                    return _review(connection.execute(made).one())
+                    insert = sa.insert(REVIEWS).values(values).returning(REVIEWS)
+                    return _review(connection.execute(insert).one())
             except IntegrityError:
-                found = sa.select(REVIEWS).where(
+                saved = sa.select(REVIEWS).where(
                     REVIEWS.c.audit == self._audit, REVIEWS.c.key == new.key
                 )
                 with self._engine.connect() as connection:
-                    return _review(connection.execute(found).one())
+                    return _review(connection.execute(saved).one())
 
     def after(self, number: int, *, limit: int = PAGE_ROWS) -> list[Review]:
-        """Decisions with higher numbers, in their order."""
+        """Decisions with higher numbers, lowest first."""
         wanted = (
             sa.select(REVIEWS)
             .where(REVIEWS.c.audit == self._audit, REVIEWS.c.number > number)
@@ -192,69 +192,69 @@ class ReviewStore:
             raise StorageError(f"the reviews in {where} can't be used: {reason}") from error
 
 
-class Board:
-    """What holds now, span by span: each reviewer's last decision. Reads what is new alone."""
+class CurrentDecisions:
+    """Each reviewer's last decision on each span; reads only the new rows of the store."""
 
     def __init__(self, store: ReviewStore, revision: int):
         self._store = store
         self._revision = revision
         self._lock = threading.Lock()
         self.last = 0
-        """The number of the newest decision that was read."""
+        """Number of the newest decision that was read."""
         self._by_span: dict[SpanKey, dict[str, Review]] = {}
 
-    def current(self) -> dict[SpanKey, list[Review]]:
-        """Decisions that hold, oldest first, of the spans that have any."""
+    def by_span(self) -> dict[SpanKey, list[Review]]:
+        """The decisions on each span that has any, oldest first."""
         with self._lock:
             while new := self._store.after(self.last):
                 self.last = new[-1].number
                 for review in new:
                     if review.revision == self._revision:
-                        self._put(review)
+                        self._add(review)
             return {
-                span: sorted(held.values(), key=lambda review: review.number)
-                for span, held in self._by_span.items()
-                if held
+                span: sorted(by_reviewer.values(), key=lambda review: review.number)
+                for span, by_reviewer in self._by_span.items()
+                if by_reviewer
             }
 
-    def _put(self, review: Review) -> None:
-        held = self._by_span.setdefault(review.span, {})
-        held.pop(review.reviewer, None)
+    def _add(self, review: Review) -> None:
+        by_reviewer = self._by_span.setdefault(review.span, {})
+        by_reviewer.pop(review.reviewer, None)
         if review.decision is not Decision.WITHDRAWN:
-            held[review.reviewer] = review
+            by_reviewer[review.reviewer] = review
 
 
 def state_of(reviews: Sequence[Review]) -> State:
-    """How far the review of a span is, of which some decisions hold."""
+    """How far the review of a span with these decisions is."""
     if not reviews:
         return State.UNDECIDED
     return State.DISPUTED if is_disputed(reviews) else State.DECIDED
 
 
 def is_disputed(reviews: Sequence[Review]) -> bool:
-    """Whether those who are sure of a span disagree about its labels."""
+    """Whether reviewers who are sure disagree about the label or the boundary."""
     sure = [review for review in reviews if review.decision is not Decision.UNSURE]
     return len({(r.decision, r.label, r.new_start, r.new_stop) for r in sure}) > 1
 
 
 def store_of(root: str, database: str | None) -> ReviewStore:
-    """The reviews of a run: in the database that is named, or in the root's own."""
+    """The reviews of a run: in the given database, or in the run root."""
     url = Storage(root).url
     if database is not None:
         return ReviewStore(database, url)
     if "://" in url:
         raise ConfigError(
-            f"{root} is not on this machine, so that its reviews need a database: give "
+            f"{root} is not on this machine, so that its reviews need a database; give "
             "--database sqlite:///reviews.db or postgresql://USER@HOST/NAME"
         )
-    return ReviewStore(f"sqlite:///{Path(url) / DATABASE_FILE}", OWN)
+    return ReviewStore(f"sqlite:///{Path(url) / DATABASE_FILE}", OWN_RUN)
 
 
 @lru_cache(maxsize=64)
 def _engine(text: str) -> sa.Engine:
-    """One engine, with its pool of connections, for each database in this process."""
+    """One engine, with its pool of connections, per database and process."""
     url = _known_url(text)
-    # Waits for other writers rather than failing at once.
+    # Waits for other writers instead of failing at once.
     waiting = {"timeout": LOCK_SECONDS} if url.get_backend_name() == "sqlite" else {}
     return sa.create_engine(url, connect_args=waiting, pool_pre_ping=True)
 
@@ -267,13 +267,12 @@ def _known_url(text: str) -> URL:
         url.get_dialect()
     except (ArgumentError, NoSuchModuleError, ValueError):
         raise ConfigError(
-            "--database is not a URL of a database; give sqlite:///FILE or "
+            "--database is not the URL of a database; give sqlite:///FILE or "
             "postgresql://USER:PASSWORD@HOST/NAME"
         ) from None
     if url.get_backend_name() not in APPEND_ONLY:
         raise ConfigError(
-            f"--database names {url.get_backend_name()}, but reviews are kept in sqlite or "
-            "postgresql"
+            f"--database names {url.get_backend_name()}, but reviews need sqlite or postgresql"
         )
     return url
 
@@ -282,6 +281,6 @@ def _review(row: sa.Row[tuple[object, ...]]) -> Review:
     values = dict(row._mapping)
     del values["audit"]
     when: datetime = values.pop("when")
-    # SQLite keeps no zone.
+    # SQLite does not store a time zone.
     when = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
     return Review(**values | {"when": when, "decision": Decision(values["decision"])})

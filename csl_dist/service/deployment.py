@@ -1,8 +1,8 @@
 """The service on Ray Serve: replicas that listen on one port themselves.
 
-Serve starts the replicas, watches their health and starts lost ones again. Requests do not pass its
-proxy, which takes several times as long as a query: every replica has its own server on the same
-port, among which the kernel spreads connections. See docs/decisions/013-service.md.
+Serve starts the replicas, checks their health and replaces those that died. Requests do not go
+through its proxy, which takes several times as long as a query: every replica has its own server on
+the same port, and the kernel spreads connections over them. See docs/decisions/013-service.md.
 """
 
 import logging
@@ -18,17 +18,17 @@ from ray import serve
 
 from csl_dist.errors import ConfigError, JobError
 from csl_dist.service.app import create_app
+from csl_dist.service.metrics import FOLDER_VARIABLE
 from csl_dist.service.settings import ServiceSettings
-from csl_dist.service.telemetry import FOLDER_VARIABLE
 
 MAX_CONNECTIONS = 512
-"""Of one replica; more are told to come back."""
+"""Of one replica; further ones are refused with status 503."""
 IDLE_SECONDS = 75
 BACKLOG = 2048
 
 
 class Server:
-    """A uvicorn server in a thread of its own."""
+    """A uvicorn server in its own thread."""
 
     def __init__(self, settings: ServiceSettings):
         config = uvicorn.Config(
@@ -49,13 +49,13 @@ class Server:
         )
         self._thread.start()
 
-    def require_life(self) -> None:
-        """Raises where the server has ended."""
+    def check_alive(self) -> None:
+        """Raises if the server has ended."""
         if not self._thread.is_alive():
             raise RuntimeError("the HTTP server of this replica has ended")
 
     def stop(self) -> None:
-        """Ends after the requests that are being answered."""
+        """Stops after the requests in progress."""
         self._server.should_exit = True
         self._thread.join(timeout=10)
 
@@ -68,15 +68,15 @@ class Replica:
         self._server = Server(settings)
 
     def check_health(self) -> None:
-        """What Serve asks regularly; a replica that fails is replaced."""
-        self._server.require_life()
+        """Called by Serve regularly; a replica that fails is replaced."""
+        self._server.check_alive()
 
     def __del__(self) -> None:
         self._server.stop()
 
 
 def listening_socket(host: str, port: int, *, shared: bool = True) -> socket.socket:
-    """A socket at an address; a shared one lets other replicas listen there too."""
+    """A socket at an address; if it is shared, other replicas can listen there too."""
     family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -91,11 +91,11 @@ def listening_socket(host: str, port: int, *, shared: bool = True) -> socket.soc
 def running_service(
     settings: ServiceSettings, *, replicas: int = 1, verbose: bool = False
 ) -> Iterator[None]:
-    """The service on this machine, from when it answers until the end of the block.
+    """Runs the service on this machine until the end of the block.
 
-    All replicas run on the node where this is called, whose address the port is of.
+    All replicas run on the node where this is called, as they share one of its ports.
     """
-    _require_free(settings)
+    _check_port_is_free(settings)
     name = f"csl-{settings.port}"
     with tempfile.TemporaryDirectory(prefix="csl-metrics-") as folder:
         deployment = serve.deployment(Replica).options(
@@ -104,7 +104,7 @@ def running_service(
             max_ongoing_requests=MAX_CONNECTIONS,
             health_check_period_s=5,
             ray_actor_options={
-                # The work of a query is short; what counts is that each has its own process.
+                # A query is short; a replica needs its own process, not a whole core.
                 "num_cpus": 0,
                 "resources": {f"node:{ray.util.get_node_ip_address()}": 0.001},
                 "runtime_env": {"env_vars": {FOLDER_VARIABLE: folder}},
@@ -122,15 +122,15 @@ def running_service(
             )
         except RuntimeError as error:
             serve.delete(name)
-            raise JobError(f"the service does not start: {_last_line(str(error))}") from error
+            raise JobError(f"the service can't start: {_last_line(str(error))}") from error
         try:
             yield
         finally:
             serve.delete(name)
 
 
-def _require_free(settings: ServiceSettings) -> None:
-    """Refuses a port that is taken: replicas share it among themselves, and with no one else."""
+def _check_port_is_free(settings: ServiceSettings) -> None:
+    """Refuses a port that is in use: only the replicas of one service may share it."""
     try:
         listening_socket(settings.host, settings.port, shared=False).close()
     except OSError as error:
@@ -145,4 +145,4 @@ def _logging(verbose: bool) -> dict[str, str | bool]:
 
 
 def _last_line(text: str) -> str:
-    return text.strip().splitlines()[-1] if text.strip() else "it does not say why"
+    return text.strip().splitlines()[-1] if text.strip() else "no reason given"

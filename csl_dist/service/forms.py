@@ -1,4 +1,4 @@
-"""Forms of requests: parameters and bodies, and the bounds within which they are taken."""
+"""Forms of requests: their parameters and bodies, with limits."""
 
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -16,14 +16,14 @@ AuditNumber = Annotated[int, Field(ge=0, le=9999)]
 
 VideoId = Annotated[Name, Query(description="Id of a video.", examples=["v2"])]
 Revision = Annotated[
-    AuditNumber | None, Query(description="Number of the audit; the newest if left out.")
+    AuditNumber | None, Query(description="Number of the audit; by default the newest.")
 ]
 Offset = Annotated[int, Query(ge=0, le=10**9)]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
 
 
 class Form(StrEnum):
-    """How arrays are answered."""
+    """Encoding of arrays."""
 
     JSON = "json"
     NPY = "npy"
@@ -31,7 +31,7 @@ class Form(StrEnum):
 
 
 class Values(StrEnum):
-    """What of a trajectory is meant."""
+    """Which values of a trajectory."""
 
     LOSS = "loss"
     LOG_PROBABILITY = "log_probability"
@@ -58,34 +58,39 @@ class ReviewForm(BaseModel):
     )
 
     revision: AuditNumber | None = Field(
-        default=None, description="The audit that was looked at; refused if it is not the newest."
+        default=None,
+        description="The audit that the reviewer saw; refused if it is not the newest.",
     )
     key: Annotated[str, StringConstraints(min_length=8, max_length=64)] = Field(
-        description="Chosen by the sender; a decision that is sent twice counts once."
+        description="Chosen by the sender, so that a decision sent twice counts once."
     )
     video: Name
     start: Frame
     stop: Frame
     decision: Decision
-    label: Name | None = Field(default=None, description="The right one, if wrong or moved.")
+    label: Name | None = Field(
+        default=None, description="The right label, for `wrong` and `boundary`."
+    )
     new_start: Frame | None = None
     new_stop: Frame | None = None
     reviewer: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
     comment: Annotated[str, StringConstraints(max_length=MAX_COMMENT)] = ""
 
     @model_validator(mode="after")
-    def _fits_the_decision(self) -> "ReviewForm":
+    def _check_fields(self) -> "ReviewForm":
         if "\0" in self.key + self.reviewer + self.comment:
-            raise ValueError("key, reviewer and comment must not hold the character NUL")
+            raise ValueError("key, reviewer and comment must not contain the character NUL")
         changes = self.decision in (Decision.WRONG, Decision.BOUNDARY)
         if changes != (self.label is not None):
             raise ValueError(
                 f"a decision {self.decision.value!r} "
-                + ("needs the right label" if changes else "has no label")
+                + ("needs the right label" if changes else "must not have a label")
             )
         moved = self.new_start is not None or self.new_stop is not None
         if moved != (self.decision is Decision.BOUNDARY):
-            raise ValueError("new_start and new_stop belong to the decision 'boundary', both")
+            raise ValueError(
+                "the decision 'boundary', and no other, needs both new_start and new_stop"
+            )
         if self.start >= self.stop:
             raise ValueError("stop must be above start")
         if moved and (
@@ -95,44 +100,47 @@ class ReviewForm(BaseModel):
         return self
 
 
-class AskedFrames(BaseModel):
-    """Frames of a video, and how numbers of them are answered."""
+class FramesQuery(BaseModel):
+    """Frames of a video, and the encoding of the response."""
 
     video: Name = Field(description="Id of a video.", examples=["v2"])
-    scorer: Name | None = Field(default=None, description="Another scorer's view.")
+    scorer: Name | None = Field(
+        default=None, description="By default the scorer that explains flags."
+    )
     start: Frame = Field(default=0, description="First frame.")
     stop: Frame | None = Field(default=None, description="The frame after the last.")
     columns: Annotated[int, Field(ge=1, le=MAX_COLUMNS)] | None = Field(
-        default=None, description="Put frames together in so many."
+        default=None, description="Group frames into this many columns."
     )
     form: Form = Form.JSON
 
 
-class ScoresQuery(AskedFrames):
-    """Which scores, and how to answer them."""
+class ScoresQuery(FramesQuery):
+    """Which scores, of which frames."""
 
     name: Annotated[list[Name], Field(min_length=1, max_length=20)] = Field(
-        default=["csl"], description="`deciding`, csl, margin, csl_smoothed and others."
+        default=["csl"],
+        description="`deciding` (the score of the flags), csl, margin, csl_smoothed and others.",
     )
     revision: Revision = None
 
 
-class TrajectoryQuery(AskedFrames):
-    """Which trajectory, and how to answer it."""
+class TrajectoryQuery(FramesQuery):
+    """Which values, of which frames, under which checkpoints."""
 
     frame: Annotated[list[Frame], Field(max_length=MAX_FRAMES_LISTED)] | None = Field(
         default=None, description="Single frames, instead of a range."
     )
     epoch: Annotated[list[int], Field(max_length=10_000)] | None = Field(
-        default=None, description="These checkpoints alone."
+        default=None, description="Only these checkpoints."
     )
     values: Values = Values.LOSS
-    weighted: bool | None = Field(default=None, description="As the run has it if left out.")
+    weighted: bool | None = Field(default=None, description="By default as in the run.")
     revision: Revision = None
 
 
 class Edit(BaseModel):
-    """A span that is given another label."""
+    """A span that gets another label."""
 
     model_config = ConfigDict(extra="forbid")
     start: Frame
@@ -148,8 +156,8 @@ EXAMPLE_EDIT: dict[str, Any] = {
 }
 
 
-class UnderLabels(AskedFrames):
-    """Labels other than the annotated ones: all of them, or spans that differ."""
+class UnderLabels(FramesQuery):
+    """Labels to use instead of the annotated ones: of all frames, or of single spans."""
 
     model_config = ConfigDict(extra="forbid")
     labels: Annotated[list[str] | list[int], Field(max_length=2_000_000)] | None = None
@@ -164,7 +172,7 @@ class ScoresUnderLabels(UnderLabels):
     )
     names: Annotated[list[Name], Field(min_length=1, max_length=20)] = ["deciding", "csl"]
     of: Annotated[list[Frame], Field(min_length=2, max_length=2)] | None = Field(
-        default=None, description="Start and stop of a span whose mean score is told."
+        default=None, description="Start and stop of a span; its mean score is returned."
     )
 
 
@@ -188,5 +196,5 @@ class SubmitForm(BaseModel):
             ]
         },
     )
-    config: dict[str, Any] = Field(description="What a config file holds.")
+    config: dict[str, Any] = Field(description="The contents of a config file.")
     stage: Literal["run", "extract", "train", "audit", "evaluate"] = "run"

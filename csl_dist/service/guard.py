@@ -1,9 +1,9 @@
-"""What every request passes first: host, origin, token, size; and what every answer carries.
+"""Guard: checks host, origin, token and size of every request, and adds security headers.
 
 A page of another site, open in the same browser, can send requests to a service on this machine. So
-a request that a browser marks as coming from elsewhere is refused, and a host name that was made to
-point here is not answered. The cookie is for pictures and videos, whose requests can't carry a
-header: it is good for reading alone, so that nothing can be written by a forged form.
+a request is refused if the browser says that it comes from another site, or if it uses a host name
+that is not this machine's. Requests for pictures and videos can't send a header, so that they send
+the token in a cookie; the cookie allows reading only, so that a forged form can't write anything.
 """
 
 import hmac
@@ -24,9 +24,9 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 OPEN_PATHS = ("/", "/docs", "/api/health", "/openapi.json", "/favicon.ico")
-"""What is answered without a token: the page itself, which holds no data."""
+"""Paths that need no token: the pages themselves, which contain no data."""
 OPEN_FOLDER = "/static/"
-READING = ("GET", "HEAD")
+READ_METHODS = ("GET", "HEAD")
 TOO_LARGE = f"the request is larger than {MAX_BODY_BYTES:,} bytes; send less at once"
 
 HEADERS = {
@@ -43,7 +43,7 @@ _RAW_HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS.items
 
 
 class Guard:
-    """Refuses what must not reach the application."""
+    """Refuses requests that must not reach the application."""
 
     def __init__(self, app: App, settings: ServiceSettings):
         self._app = app
@@ -66,42 +66,47 @@ class Guard:
         if refusal is not None:
             status, sentence = refusal
             challenge = {"WWW-Authenticate": "Bearer"} if status == 401 else None
-            answer = JSONResponse({"error": sentence}, status, headers=challenge)
-            await answer(scope, receive, send_with_headers)
+            response = JSONResponse({"error": sentence}, status, headers=challenge)
+            await response(scope, receive, send_with_headers)
             return
-        await self._app(scope, _bounded(receive), send_with_headers)
+        await self._app(scope, _with_size_limit(receive), send_with_headers)
 
     def _refusal(self, scope: Scope, headers: Mapping[str, str]) -> tuple[int, str] | None:
-        """Status and sentence, where a request is refused."""
+        """Status and sentence of a refusal; None if the request is allowed."""
         host = headers.get("host", "")
         if self._local and not is_loopback(_split(f"//{host}").hostname or ""):
-            return 421, f"this service answers on this machine alone, not as {host!r}"
+            return 421, f"this service answers only to names of this machine, not to {host!r}"
         origin = headers.get("origin")
         if origin is not None and _split(origin).netloc != host:
             return 403, f"requests from another origin, {origin!r}, are refused"
-        foreign = headers.get("sec-fetch-site") in ("cross-site", "same-site")
-        if foreign and headers.get("sec-fetch-mode") != "navigate":
+        is_other_site = headers.get("sec-fetch-site") in ("cross-site", "same-site")
+        if is_other_site and headers.get("sec-fetch-mode") != "navigate":
             return 403, "requests from another site are refused"
-        if not self._is_let_in(scope, headers):
-            return 401, "this service wants its token, as the header `Authorization: Bearer TOKEN`"
+        if not self._is_authorized(scope, headers):
+            return (
+                401,
+                "the token is missing or wrong; send the header `Authorization: Bearer TOKEN`",
+            )
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > MAX_BODY_BYTES:
             return 413, TOO_LARGE
         return None
 
-    def _is_let_in(self, scope: Scope, headers: Mapping[str, str]) -> bool:
+    def _is_authorized(self, scope: Scope, headers: Mapping[str, str]) -> bool:
         path = scope["path"]
         if self._token is None or path in OPEN_PATHS or path.startswith(OPEN_FOLDER):
             return True
         scheme, _, given = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and _same(given.strip(), self._token):
+        if scheme.lower() == "bearer" and _is_equal(given.strip(), self._token):
             return True
         cookies = cookie_parser(headers.get("cookie", ""))
-        return scope["method"] in READING and _same(cookies.get(self._cookie, ""), self._token)
+        return scope["method"] in READ_METHODS and _is_equal(
+            cookies.get(self._cookie, ""), self._token
+        )
 
 
-def _bounded(receive: Receive) -> Receive:
-    """Counts what comes in, as a request need not say its length."""
+def _with_size_limit(receive: Receive) -> Receive:
+    """Counts the bytes of a body, as a request may not state its length."""
     received = 0
 
     async def counted() -> Message:
@@ -116,12 +121,12 @@ def _bounded(receive: Receive) -> Receive:
 
 
 def _split(url: str) -> SplitResult:
-    """The parts of a URL; all of them empty where it is none."""
+    """The parts of a URL; all empty if it is not valid."""
     try:
         return urlsplit(url)
     except ValueError:
         return urlsplit("")
 
 
-def _same(given: str, token: str) -> bool:
+def _is_equal(given: str, token: str) -> bool:
     return hmac.compare_digest(given.encode(), token.encode())

@@ -1,4 +1,4 @@
-"""What a service is started with, and the bounds of what it takes and gives."""
+"""Settings of a service, and limits of its requests and responses."""
 
 import ipaddress
 import secrets
@@ -13,33 +13,33 @@ from csl_dist.types import fingerprint
 DEFAULT_PORT = 8000
 
 MAX_BODY_BYTES = 8 << 20
-"""Of a request: labels of some hundred thousand frames."""
+"""Of a request; enough for the labels of some hundred thousand frames."""
 MAX_VALUES = 2_000_000
-"""Numbers in one answer."""
+"""Numbers in one response."""
 MAX_FRAMES_LISTED = 256
-"""Frames that one request may name one by one; ranges may be longer."""
+"""Single frames in one request; ranges may be longer."""
 MAX_PAGE = 1000
-"""Rows in one answer."""
+"""Rows in one response."""
 MAX_COLUMNS = 4000
-"""Of a picture that an answer is drawn in."""
+"""Columns into which a request may group frames."""
 MAX_EXPORT_BYTES = 512 << 20
-"""Of trajectories that are written for a download."""
+"""Of an export that is written for a download."""
 MAX_ID = 500
-"""Letters of a name."""
+"""Characters of a name."""
 MAX_COMMENT = 2000
 
-SHORTEST_TOKEN = 16
+MIN_TOKEN_LENGTH = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceSettings:
-    """Everything that a replica needs to know."""
+    """The settings of all replicas."""
 
     roots: tuple[str, ...]
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT
     token: str | None = None
-    """What every request must bring; None only on the loopback address."""
+    """Every request must send it; None is allowed on the loopback address only."""
     database: str | None = None
     """URL of the reviews; None keeps them in each run root."""
     allow_submit: bool = False
@@ -49,31 +49,31 @@ class ServiceSettings:
     def __post_init__(self) -> None:
         if self.token is None and not is_loopback(self.host):
             raise ConfigError(
-                f"--host {self.host} is open to others, so that the service needs a token; give "
-                "--token"
+                f"other machines can reach --host {self.host}, so that the service needs a token; "
+                "give --token"
             )
-        if self.token is not None and len(self.token) < SHORTEST_TOKEN:
+        if self.token is not None and len(self.token) < MIN_TOKEN_LENGTH:
             raise ConfigError(
-                f"--token has {len(self.token)} characters, but must have {SHORTEST_TOKEN} or more"
+                f"--token has {len(self.token)} characters, but needs {MIN_TOKEN_LENGTH} or more"
             )
         if self.token is not None and not (self.token.isascii() and self.token.isprintable()):
-            raise ConfigError("--token must be of printable ASCII characters")
+            raise ConfigError("--token must consist of printable ASCII characters")
 
     @property
     def cookie(self) -> str:
-        """Where a browser keeps the token: by port, as all ports of a host share their cookies."""
+        """Name of the cookie; it has the port, as all ports of a host share their cookies."""
         return f"csl_token_{self.port}"
 
     @property
     def address(self) -> str:
-        """Where a browser finds the service."""
+        """The URL of the service for a browser."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}"
 
 
 @lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches a host name or address."""
+    """Whether only this machine can reach a host name or address."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -85,7 +85,7 @@ def new_token() -> str:
 
 
 def audit_ids(roots: Sequence[str]) -> dict[str, str]:
-    """Run roots by the id under which they are served: the folder's name, told apart if need be.
+    """Run roots by id: the folder's name, with a suffix where two folders have the same name.
 
     Every replica gives the same ids to the same roots in the same order.
     """

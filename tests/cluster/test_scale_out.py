@@ -153,5 +153,5 @@ def test_missing_token_is_one_sentence(cluster: RunningCluster, tmp_path: Path) 
     nothing = {"HOME": str(tmp_path), "RAY_AUTH_MODE": "token"}
     result = csl("logs", ROOT, "--address", cluster.dashboard, environment=nothing)
     assert result.returncode == 2
-    assert "wants its token: set RAY_AUTH_MODE=token" in result.stderr
+    assert "needs its token: set RAY_AUTH_MODE=token" in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1

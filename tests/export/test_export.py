@@ -154,9 +154,9 @@ def test_hdf5_holds_whole_trajectories(audit: Audit, tmp_path: Path) -> None:
         assert list(file.attrs["classes"]) == ["a", "b", "c"]
 
 
-def test_unknown_format_is_told_with_those_there_are(audit: Audit, tmp_path: Path) -> None:
+def test_unknown_format_is_refused_with_a_list_of_formats(audit: Audit, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="expected one of label-studio, fiftyone"):
         export(audit, "coco", tmp_path / "out")
-    assert set(FORMATS) == {
+    assert {one.name for one in FORMATS} == {
         *("label-studio", "fiftyone", "cvat", "activitynet", "csv", "parquet", "hdf5")
     }

@@ -178,7 +178,7 @@ def test_report_of_corrected_labels_lies_beside_the_first(made_root: str, tmp_pa
     assert second == f"{made_root}/relabelled/0001/report.html"
     page = Path(second).read_text()
     assert "What was corrected" in page
-    assert "No span passed the threshold" in page
+    assert "No span is above the threshold" in page
     assert "What was corrected" not in Path(first).read_text()
 
 

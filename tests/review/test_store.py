@@ -23,7 +23,7 @@ from csl_dist.audit.relabel import relabel
 from csl_dist.errors import ConfigError, StorageError
 from csl_dist.review.store import (
     REVIEWS,
-    Board,
+    CurrentDecisions,
     Decision,
     NewReview,
     Review,
@@ -33,7 +33,7 @@ from csl_dist.review.store import (
 )
 from csl_dist.service import audits
 from csl_dist.service.app import create_app
-from csl_dist.service.routes.reviewing import progress, wilson_interval
+from csl_dist.service.routes.reviews import progress, wilson_interval
 from csl_dist.service.settings import ServiceSettings
 
 NUM_WRITERS, PER_WRITER = 8, 25
@@ -113,7 +113,7 @@ def test_database_itself_refuses_to_change_or_remove_a_decision(
         sa.delete(REVIEWS).where(REVIEWS.c.number == made.number),
     ):
         with (
-            pytest.raises(sa.exc.DBAPIError, match="only ever added"),
+            pytest.raises(sa.exc.DBAPIError, match="can only be added"),
             engine.begin() as connection,
         ):
             connection.execute(statement)
@@ -168,21 +168,21 @@ def test_eight_threads_of_one_process_write_at_once(store: ReviewStore) -> None:
     assert sorted(r.key for r in store.after(0)) == sorted(keys)
 
 
-def test_board_holds_the_last_decision_of_each_reviewer(store: ReviewStore) -> None:
-    board = Board(store, revision=0)
+def test_current_decisions_are_the_last_of_each_reviewer(store: ReviewStore) -> None:
+    decisions = CurrentDecisions(store, revision=0)
     store.append(review())
     store.append(review(reviewer="Bob", decision=Decision.CORRECT, label=None))
     store.append(review(revision=1, reviewer="Cid"))
-    [held] = board.current().values()
+    [held] = decisions.by_span().values()
     assert [(r.reviewer, r.decision) for r in held] == [("Ada", "wrong"), ("Bob", "correct")]
     assert is_disputed(held)
     store.append(review(decision=Decision.CORRECT, label=None))
-    [held] = board.current().values()
+    [held] = decisions.by_span().values()
     assert [r.reviewer for r in held] == ["Bob", "Ada"], "the last decision is last"
     assert not is_disputed(held)
     store.append(review(decision=Decision.WITHDRAWN, label=None))
     store.append(review(reviewer="Bob", decision=Decision.WITHDRAWN, label=None))
-    assert board.current() == {}
+    assert decisions.by_span() == {}
     assert len(store.after(0)) == 6, "the history has all of them"
 
 
@@ -270,7 +270,7 @@ def test_two_reviewers_see_each_others_decisions(made_root: str, database: str) 
     ("changes", "status", "words"),
     [
         ({"label": None}, 422, "needs the right label"),
-        ({"decision": "correct"}, 422, "has no label"),
+        ({"decision": "correct"}, 422, "must not have a label"),
         ({"label": "nothing"}, 400, "the classes are"),
         ({"new_start": 3}, 422, "boundary"),
         ({"decision": "boundary", "new_start": 9, "new_stop": 3}, 422, "above"),

@@ -3,6 +3,7 @@
 import io
 import json
 import pickle
+import pkgutil
 import shutil
 import tempfile
 import time
@@ -33,7 +34,7 @@ from csl_dist.cluster import jobs
 from csl_dist.config import FlagConfig
 from csl_dist.data.media.frames import FrameFolder
 from csl_dist.errors import ConfigError, NotReadyError
-from csl_dist.service import audits, packing, settings
+from csl_dist.service import audits, encoding, routes, settings
 from csl_dist.service.deployment import listening_socket, running_service
 from csl_dist.service.guard import HEADERS
 from csl_dist.service.routes import exports
@@ -59,6 +60,11 @@ def client(root: str) -> TestClient:
 @pytest.fixture(scope="module")
 def audit(root: str) -> Audit:
     return csl_dist.open_audit(root)
+
+
+def test_every_module_of_routes_is_in_the_list() -> None:
+    modules = {name for _, name, _ in pkgutil.iter_modules(routes.__path__)}
+    assert {make.__module__.rsplit(".", 1)[-1] for make in routes.ROUTES} == modules
 
 
 # Reading
@@ -120,21 +126,6 @@ def test_trajectory_of_a_frame_is_the_librarys(client: TestClient, audit: Audit)
     assert answer["frames"] == [130]
     assert answer["epochs"] == list(range(1, NUM_EPOCHS + 1))
     np.testing.assert_allclose(answer["loss"], expected, atol=1e-5)
-
-
-def test_short_cut_answers_as_the_route_does(
-    client: TestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    base = "/api/audits/run/trajectory?video=v2&frame=130"
-    queries = ["", "&form=npy", "&scorer=framewise&weighted=false", "&revision=0", "&frame=131"]
-    queries += ["&scorer=none", "&frame=x", "&revision=9", "&values=log_probability", "&epoch=2"]
-    client.get(base)
-    quick = [client.get(base + query) for query in queries]
-    monkeypatch.setattr(audits.AuditPool, "is_at_hand", lambda *_: False)
-    for query, answer in zip(queries, quick, strict=True):
-        slow = client.get(base + query)
-        assert (slow.status_code, slow.content) == (answer.status_code, answer.content), query
-        assert dict(slow.headers) == dict(answer.headers)
 
 
 def test_trajectory_of_any_frames_and_checkpoints_in_every_form(
@@ -432,7 +423,7 @@ def test_oversized_requests_are_refused(client: TestClient) -> None:
 
 
 def test_oversized_answers_are_refused(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packing, "MAX_VALUES", 1000)
+    monkeypatch.setattr(encoding, "MAX_VALUES", 1000)
     assert "at most 1,000" in refusal(client.get("/api/audits/run/trajectory?video=v2"), 400)
     assert client.get("/api/audits/run/trajectory?video=v2&columns=20").status_code == 200
     refusal(client.get("/api/audits/run/flags?limit=100000"), 422)
@@ -480,19 +471,19 @@ def test_headers_that_make_no_sense_are_refused(
     assert client.get("/api/audits", headers=raw).status_code in (403, 413, 421)  # type: ignore[arg-type]
 
 
-def test_mistake_of_the_service_is_told_in_the_same_form(
+def test_internal_error_has_the_form_of_every_refusal(
     root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(audits, "open_audit", lambda *_, **__: 1 / 0)
-    assert "log" in refusal(client_of(root).get("/api/audits/run"), 500)
+    assert "internal error" in refusal(client_of(root).get("/api/audits/run"), 500)
 
 
-def test_page_is_asked_for_anew_after_an_update(client: TestClient) -> None:
+def test_browser_does_not_cache_the_page(client: TestClient) -> None:
     for path in ("/", "/docs", "/static/main.js", "/static/style.css"):
         assert client.get(path).headers["cache-control"] == "no-cache", path
 
 
-def test_token_is_wanted_where_there_is_one(root: str) -> None:
+def test_token_is_required_if_the_service_has_one(root: str) -> None:
     client = client_of(root, host="0.0.0.0", token=TOKEN)
     paths = ("/api/audits", "/api/audits/run/flags", "/api/audits/run/media?video=v2", "/metrics")
     for path in paths:

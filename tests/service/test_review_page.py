@@ -298,15 +298,15 @@ def test_page_that_gets_no_answer_says_so_and_goes_on_asking(browser: Any, root:
         ada.leave()
 
 
-def test_decisions_stand_in_the_order_of_their_numbers(browser: Any, root: str) -> None:
+def test_decisions_are_in_the_order_of_their_numbers(browser: Any, root: str) -> None:
     """One's own is there at once; that of another, made before, is heard of later."""
     code = """async () => {
-        const { take } = await import("/static/decisions.js");
+        const { addDecision } = await import("/static/decisions.js");
         const on = { video: "v2", start: 1, stop: 2 };
         const flag = { ...on, reviews: [], state: "undecided" };
-        take(flag, { ...on, number: 5, reviewer: "Ada", decision: "wrong", label: "b" });
-        take(flag, { ...on, number: 4, reviewer: "Bob", decision: "correct" });
-        take(flag, { ...on, number: 3, reviewer: "Ada", decision: "unsure" });
+        addDecision(flag, { ...on, number: 5, reviewer: "Ada", decision: "wrong", label: "b" });
+        addDecision(flag, { ...on, number: 4, reviewer: "Bob", decision: "correct" });
+        addDecision(flag, { ...on, number: 3, reviewer: "Ada", decision: "unsure" });
         return [flag.state, ...flag.reviews.map((review) => review.number)];
     }"""
     with serving(root) as address:
@@ -370,7 +370,7 @@ def test_page_fits_wide_and_narrow_screens(browser: Any, root: str, scheme: str)
             assert ada.page.evaluate("document.documentElement.scrollWidth") <= width
             main = ada.page.locator("main")
             assert main.evaluate("m => m.scrollWidth <= m.clientWidth")
-            assert ada.page.locator("#go-on").bounding_box()["x"] + 60 < width
+            assert ada.page.locator("#next-undecided").bounding_box()["x"] + 60 < width
         background = ada.page.evaluate("getComputedStyle(document.body).backgroundColor")
         brightness = sum(int(n) for n in re.findall(r"\d+", background)[:3]) / 3
         assert (brightness < 60) == (scheme == "dark")
@@ -432,8 +432,8 @@ def test_api_page_lists_every_route(browser: Any, root: str) -> None:
         page.locator("summary", has_text="/trajectory").first.click()
         assert "curl" in page.locator("details[open] pre").inner_text()
         assert "json | npy | arrow" in page.locator("details[open]").inner_text()
-        page.locator("details[open] a", has_text="TrajectoryAnswer").click()
-        assert "checkpoint" in page.locator("#TrajectoryAnswer").inner_text()
+        page.locator("details[open] a", has_text="Trajectory").click()
+        assert "checkpoint" in page.locator("#Trajectory").inner_text()
         page.set_viewport_size({"width": 400, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= 400
         page.close()

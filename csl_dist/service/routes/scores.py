@@ -8,80 +8,82 @@ from fastapi import APIRouter, Query, Response
 from csl_dist.audit.reader import Audit
 from csl_dist.measures import SCORE_NAMES
 from csl_dist.report.shrink import column_starts, highest_in_columns
-from csl_dist.service.answers import Scores
-from csl_dist.service.asked import asked_labels, asked_span, span_within
-from csl_dist.service.audits import AuditPool, NotFoundError, OpenAudit
-from csl_dist.service.forms import Form, Revision, ScoresQuery, ScoresUnderLabels
-from csl_dist.service.packing import (
+from csl_dist.service.audits import NotFoundError, OpenAudit
+from csl_dist.service.context import ServiceContext
+from csl_dist.service.encoding import (
     ARRAYS,
-    arrow_answer,
-    json_answer,
-    npy_answer,
-    plain,
-    require_room,
+    arrow_response,
+    check_size,
+    json_response,
+    npy_response,
+    rounded_lists,
 )
+from csl_dist.service.forms import Form, Revision, ScoresQuery, ScoresUnderLabels
+from csl_dist.service.responses import Scores
+from csl_dist.service.selection import requested_labels, requested_span, span_within
 from csl_dist.types import FloatArray, IntArray, Span
 
 DECIDING = "deciding"
 """Names the score that is compared with the threshold."""
 
 
-def score_routes(pool: AuditPool) -> APIRouter:
+def score_routes(context: ServiceContext) -> APIRouter:
     """Scores of frames, below /api/audits."""
     routes = APIRouter(prefix="/api/audits", tags=["audits"])
+    pool = context.pool
 
     @routes.get("/{audit}/scores", response_model=Scores, responses=ARRAYS)
-    def read_scores(audit: str, asked: Annotated[ScoresQuery, Query()]) -> Response:
+    def read_scores(audit: str, query: Annotated[ScoresQuery, Query()]) -> Response:
         """Scores of a video's frames; higher is more suspicious."""
-        given = asked.model_dump(exclude={"name", "revision"})
-        under = ScoresUnderLabels(names=asked.name, **given)
-        return pool.read(audit, asked.revision, lambda opened: _answer(opened, under))
+        given = query.model_dump(exclude={"name", "revision"})
+        under = ScoresUnderLabels(names=query.name, **given)
+        return pool.read(audit, query.revision, lambda opened: _scores(opened, under))
 
     @routes.post("/{audit}/scores", response_model=Scores, responses=ARRAYS)
     def score_under_labels(
-        audit: str, asked: ScoresUnderLabels, revision: Revision = None
+        audit: str, query: ScoresUnderLabels, revision: Revision = None
     ) -> Response:
-        """The same under labels that the request gives: no model is needed for that."""
-        return pool.read(audit, revision, lambda opened: _answer(opened, asked))
+        """The same under labels that the request gives; no model runs for this."""
+        return pool.read(audit, revision, lambda opened: _scores(opened, query))
 
     return routes
 
 
-def _answer(opened: OpenAudit, asked: ScoresUnderLabels) -> Response:
-    opened.video(asked.video)
-    audit, scorer = opened.audit, opened.scorer(asked.scorer)
-    annotation = audit.annotation(asked.video, scorer=scorer)
-    span = asked_span(asked, annotation.num_frames)
-    labels_T = asked_labels(audit, annotation, asked)
-    num_columns = min(len(span), asked.columns or len(span))
-    require_room(num_columns * len(asked.names))
+def _scores(opened: OpenAudit, query: ScoresUnderLabels) -> Response:
+    opened.video(query.video)
+    audit, scorer = opened.audit, opened.scorer(query.scorer)
+    annotation = audit.annotation(query.video, scorer=scorer)
+    span = requested_span(query, annotation.num_frames)
+    labels_T = requested_labels(audit, annotation, query)
+    num_columns = min(len(span), query.columns or len(span))
+    check_size(num_columns * len(query.names))
     shown = {}
-    for name in asked.names:
-        score_T = _score(audit, asked.video, name, labels_T, scorer)
+    for name in query.names:
+        score_T = _score(audit, query.video, name, labels_T, scorer)
         shown[name] = highest_in_columns(score_T[span.start : span.stop], num_columns)
-    threshold = opened.threshold(asked.video)
-    if asked.form is Form.NPY:
-        return npy_answer(np.stack(list(shown.values())))
-    if asked.form is Form.ARROW:
+    threshold = opened.threshold(query.video)
+    if query.form is Form.NPY:
+        return npy_response(np.stack(list(shown.values())))
+    if query.form is Form.ARROW:
         firsts = span.start + column_starts(len(span), num_columns)
         columns = {"frame": firsts, "seconds": annotation.times_T[firsts], **shown}
-        return arrow_answer(columns, {"video": asked.video, "threshold": threshold})
+        return arrow_response(columns, {"video": query.video, "threshold": threshold})
     change = None
-    if asked.of is not None:
-        start, stop = asked.of
-        of = span_within(start, stop, annotation.num_frames, asked.video)
+    if query.of is not None:
+        start, stop = query.of
+        of = span_within(start, stop, annotation.num_frames, query.video)
         change = {
-            "before": _mean_deciding(audit, asked.video, of, None),
-            "after": _mean_deciding(audit, asked.video, of, labels_T),
+            "before": _mean_deciding(audit, query.video, of, None),
+            "after": _mean_deciding(audit, query.video, of, labels_T),
             "threshold": threshold,
         }
-    return json_answer(
+    return json_response(
         {
-            "video": asked.video,
+            "video": query.video,
             "start": span.start,
             "stop": span.stop,
             "threshold": threshold,
-            "scores": {name: plain(score) for name, score in shown.items()},
+            "scores": {name: rounded_lists(score) for name, score in shown.items()},
             "change": change,
         }
     )
@@ -100,7 +102,7 @@ def _score(
 
 
 def _mean_deciding(audit: Audit, video: str, span: Span, labels_T: IntArray | None) -> float | None:
-    """The mean deciding score of a span; None where none of its frames has a label."""
+    """The mean deciding score of a span; None if none of its frames has a label."""
     score_T = audit.deciding_score(video, labels=labels_T)[span.start : span.stop]
     known_T = score_T[~np.isnan(score_T)]
     return float(known_T.mean()) if len(known_T) else None

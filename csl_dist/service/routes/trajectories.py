@@ -8,101 +8,105 @@ from fastapi import APIRouter, Query, Response
 
 from csl_dist.errors import DataError
 from csl_dist.report.shrink import column_starts, shrunk_losses
-from csl_dist.service.answers import TrajectoryAnswer
-from csl_dist.service.asked import asked_labels, asked_span, span_within
-from csl_dist.service.audits import AuditPool, OpenAudit
+from csl_dist.service.audits import OpenAudit
+from csl_dist.service.context import ServiceContext
+from csl_dist.service.encoding import (
+    ARRAYS,
+    arrow_response,
+    check_size,
+    json_response,
+    npy_response,
+    rounded_lists,
+)
 from csl_dist.service.forms import (
-    AskedFrames,
     Form,
+    FramesQuery,
     Revision,
     TrajectoryQuery,
     TrajectoryUnderLabels,
     Values,
 )
-from csl_dist.service.packing import (
-    ARRAYS,
-    arrow_answer,
-    json_answer,
-    npy_answer,
-    plain,
-    require_room,
-)
+from csl_dist.service.responses import Trajectory
+from csl_dist.service.selection import requested_labels, requested_span, span_within
 from csl_dist.types import FloatArray, IntArray
 
 
-def trajectory_routes(pool: AuditPool) -> APIRouter:
+def trajectory_routes(context: ServiceContext) -> APIRouter:
     """Trajectories of frames, below /api/audits."""
     routes = APIRouter(prefix="/api/audits", tags=["audits"])
+    pool = context.pool
 
-    @routes.get("/{audit}/trajectory", response_model=TrajectoryAnswer, responses=ARRAYS)
-    def read_trajectory(audit: str, asked: Annotated[TrajectoryQuery, Query()]) -> Response:
+    @routes.get("/{audit}/trajectory", response_model=Trajectory, responses=ARRAYS)
+    def read_trajectory(audit: str, query: Annotated[TrajectoryQuery, Query()]) -> Response:
         """Losses of any frames under any checkpoints, or log-probabilities of all classes."""
-        return pool.read(audit, asked.revision, lambda opened: trajectory_answer(opened, asked))
+        return pool.read(audit, query.revision, lambda opened: _trajectory(opened, query))
 
-    @routes.post("/{audit}/trajectory", response_model=TrajectoryAnswer, responses=ARRAYS)
+    @routes.post("/{audit}/trajectory", response_model=Trajectory, responses=ARRAYS)
     def trajectory_under_labels(
-        audit: str, asked: TrajectoryUnderLabels, revision: Revision = None
+        audit: str, query: TrajectoryUnderLabels, revision: Revision = None
     ) -> Response:
         """Losses under labels that the request gives, the mean of each column."""
 
-        def answer(opened: OpenAudit) -> Response:
-            opened.video(asked.video)
-            annotation = opened.audit.annotation(asked.video, scorer=opened.scorer(asked.scorer))
-            labels_T = asked_labels(opened.audit, annotation, asked)
-            return _column_answer(opened, asked, labels_T=labels_T, weighted=asked.weighted)
+        def columns(opened: OpenAudit) -> Response:
+            opened.video(query.video)
+            annotation = opened.audit.annotation(query.video, scorer=opened.scorer(query.scorer))
+            labels_T = requested_labels(opened.audit, annotation, query)
+            return _columns(opened, query, labels_T=labels_T, weighted=query.weighted)
 
-        return pool.read(audit, revision, answer)
+        return pool.read(audit, revision, columns)
 
     return routes
 
 
-def trajectory_answer(opened: OpenAudit, asked: TrajectoryQuery) -> Response:
-    """What a request for a trajectory gets."""
-    opened.video(asked.video)
-    if asked.columns is not None:
-        if asked.values is not Values.LOSS or asked.frame is not None:
-            raise DataError("only losses of a range of frames are put together in columns")
-        return _column_answer(opened, asked, epochs=asked.epoch, weighted=asked.weighted)
-    audit, scorer = opened.audit, opened.scorer(asked.scorer)
-    trajectory = audit.log_probabilities(asked.video, scorer=scorer)
-    epochs = asked.epoch or trajectory.epochs
+def _trajectory(opened: OpenAudit, query: TrajectoryQuery) -> Response:
+    """Losses or log-probabilities of the requested frames under the requested checkpoints."""
+    opened.video(query.video)
+    if query.columns is not None:
+        if query.values is not Values.LOSS or query.frame is not None:
+            raise DataError(
+                "columns need losses of a range of frames, not single frames or log-probabilities"
+            )
+        return _columns(opened, query, epochs=query.epoch, weighted=query.weighted)
+    audit, scorer = opened.audit, opened.scorer(query.scorer)
+    trajectory = audit.log_probabilities(query.video, scorer=scorer)
+    epochs = query.epoch or trajectory.epochs
     rows = _rows(trajectory.epochs, epochs)
-    frames = _frames(asked, trajectory.shape[1])
-    width = len(audit.classes) if asked.values is Values.LOG_PROBABILITY else 1
-    require_room(len(rows) * len(frames) * width)
+    frames = _frames(query, trajectory.shape[1])
+    width = len(audit.classes) if query.values is Values.LOG_PROBABILITY else 1
+    check_size(len(rows) * len(frames) * width)
 
     def read(start: int, stop: int) -> FloatArray:
-        if asked.values is Values.LOG_PROBABILITY:
+        if query.values is Values.LOG_PROBABILITY:
             return trajectory.read(start, stop)
         span = slice(start, stop)
-        return audit.trajectory(asked.video, frames=span, weighted=asked.weighted, scorer=scorer)
+        return audit.trajectory(query.video, frames=span, weighted=query.weighted, scorer=scorer)
 
     if isinstance(frames, range):
         values = read(frames.start, frames.stop)
     else:
         values = np.concatenate([read(frame, frame + 1) for frame in frames], axis=1)
-    return _packed(opened, asked, epochs, frames, values[rows], asked.values)
+    return _encoded(opened, query, epochs, frames, values[rows], query.values)
 
 
-def _column_answer(
+def _columns(
     opened: OpenAudit,
-    asked: AskedFrames,
+    query: FramesQuery,
     *,
     epochs: list[int] | None = None,
     labels_T: IntArray | None = None,
     weighted: bool | None,
 ) -> Response:
-    """Mean losses of each column; each frame is one where no columns are asked for."""
-    audit, scorer = opened.audit, opened.scorer(asked.scorer)
-    trajectory = audit.log_probabilities(asked.video, scorer=scorer)
+    """Mean losses of each column; without columns, each frame is one."""
+    audit, scorer = opened.audit, opened.scorer(query.scorer)
+    trajectory = audit.log_probabilities(query.video, scorer=scorer)
     epochs = epochs or trajectory.epochs
     rows = _rows(trajectory.epochs, epochs)
-    span = asked_span(asked, trajectory.shape[1])
-    firsts = column_starts(len(span), asked.columns or len(span))
-    require_room(len(rows) * len(firsts))
+    span = requested_span(query, trajectory.shape[1])
+    firsts = column_starts(len(span), query.columns or len(span))
+    check_size(len(rows) * len(firsts))
     means_EW = shrunk_losses(
         audit,
-        asked.video,
+        query.video,
         span=span,
         max_columns=len(firsts),
         labels=labels_T,
@@ -110,43 +114,43 @@ def _column_answer(
         scorer=scorer,
     ).columns_EW
     frames = (span.start + firsts).tolist()
-    return _packed(opened, asked, epochs, frames, means_EW[rows], Values.LOSS)
+    return _encoded(opened, query, epochs, frames, means_EW[rows], Values.LOSS)
 
 
-def _packed(
+def _encoded(
     opened: OpenAudit,
-    asked: AskedFrames,
+    query: FramesQuery,
     epochs: Sequence[int],
     frames: Sequence[int],
     values: FloatArray,
-    what: Values,
+    kind: Values,
 ) -> Response:
-    """Values (E, T, …) in the form that was asked for."""
-    if asked.form is Form.NPY:
-        return npy_answer(values)
-    facts = {"video": asked.video, "scorer": opened.scorer(asked.scorer), "epochs": epochs}
-    if asked.form is Form.ARROW:
+    """Values (E, T, …) in the requested form."""
+    if query.form is Form.NPY:
+        return npy_response(values)
+    facts = {"video": query.video, "scorer": opened.scorer(query.scorer), "epochs": epochs}
+    if query.form is Form.ARROW:
         by_frame = np.moveaxis(values.astype(np.float32), 1, 0)
-        columns = {"frame": np.array(frames), what.value: by_frame}
-        return arrow_answer(columns, facts | {"classes": list(opened.audit.classes)})
-    return json_answer(facts | {"frames": list(frames), what.value: plain(values)})
+        columns = {"frame": np.array(frames), kind.value: by_frame}
+        return arrow_response(columns, facts | {"classes": list(opened.audit.classes)})
+    return json_response(facts | {"frames": list(frames), kind.value: rounded_lists(values)})
 
 
-def _frames(asked: TrajectoryQuery, num_frames: int) -> range | list[int]:
-    if asked.frame is None:
-        span = asked_span(asked, num_frames)
+def _frames(query: TrajectoryQuery, num_frames: int) -> range | list[int]:
+    if query.frame is None:
+        span = requested_span(query, num_frames)
         return range(span.start, span.stop)
-    for frame in asked.frame:
-        span_within(frame, frame + 1, num_frames, asked.video)
-    return asked.frame
+    for frame in query.frame:
+        span_within(frame, frame + 1, num_frames, query.video)
+    return query.frame
 
 
 def _rows(epochs: list[int], wanted: list[int]) -> list[int]:
     """Which rows of a trajectory hold the wanted checkpoints."""
-    places = {epoch: row for row, epoch in enumerate(epochs)}
-    missing = [epoch for epoch in wanted if epoch not in places]
+    row_of = {epoch: row for row, epoch in enumerate(epochs)}
+    missing = [epoch for epoch in wanted if epoch not in row_of]
     if missing:
         raise DataError(
             f"there is no checkpoint {missing[0]}; they are {epochs[0]} to {epochs[-1]}"
         )
-    return [places[epoch] for epoch in wanted]
+    return [row_of[epoch] for epoch in wanted]

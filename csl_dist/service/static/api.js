@@ -1,9 +1,9 @@
-// Requests to the service. The token stays in this tab; a cookie, good for reading alone, carries it
-// for videos and pictures, which can't send a header.
+// Requests to the service. The token is stored in this tab. Requests for videos and pictures can't send
+// a header, so that a cookie, which allows reading only, sends it for them.
 
 let token = sessionStorage.getItem("csl-token");
 
-export class Refused extends Error {
+export class RequestError extends Error {
   constructor(status, sentence) {
     super(sentence);
     this.status = status;
@@ -21,19 +21,19 @@ export const renewSession = () => (token ? send("/api/session", { method: "POST"
 const send = async (path, options = {}) => {
   const headers = { ...options.headers };
   if (token) headers.authorization = `Bearer ${token}`;
-  let answer;
+  let response;
   try {
-    answer = await fetch(path, { ...options, headers });
+    response = await fetch(path, { ...options, headers });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Refused(0, "The service does not answer; is it still running?");
+    throw new RequestError(0, "The service does not answer; is it still running?");
   }
-  if (answer.ok) return answer;
-  let sentence = answer.statusText;
+  if (response.ok) return response;
+  let sentence = response.statusText;
   try {
-    sentence = (await answer.json()).error;
-  } catch { /* no JSON: the status has to do */ }
-  throw new Refused(answer.status, sentence);
+    sentence = (await response.json()).error;
+  } catch { /* no JSON: the status text is all that there is */ }
+  throw new RequestError(response.status, sentence);
 };
 
 const query = (values) => {
@@ -51,25 +51,25 @@ const post = (path, body, signal) =>
 
 export const audits = async () => (await send("/api/audits")).json();
 
-const baseOf = (id) => `/api/audits/${encodeURIComponent(id)}`;
+const auditPath = (id) => `/api/audits/${encodeURIComponent(id)}`;
 
-/** What the newest audit of a run is. */
-export const auditFacts = async (id) => (await send(baseOf(id))).json();
+/** Facts of the newest audit of a run. */
+export const auditFacts = async (id) => (await send(auditPath(id))).json();
 
-/** All requests about one audit; a newer one does not change what is read, and refuses decisions. */
+/** All requests about one audit. If a newer audit appears, reads stay the same and decisions are refused. */
 export const auditApi = (id, revision) => {
-  const base = baseOf(id);
+  const base = auditPath(id);
   const get = async (what, values) => (await send(`${base}${what}${query(values)}`)).json();
-  const ask = (what, body, signal) => post(`${base}${what}${query({ revision })}`, body, signal);
+  const postQuery = (what, body, signal) => post(`${base}${what}${query({ revision })}`, body, signal);
   return {
     flags: (values) => get("/flags", { ...values, revision }),
     video: (video) => get("/video", { video, revision }),
     progress: () => get("/progress", { revision }),
     reviews: (after) => get("/reviews", { after }),
     decide: async (review) => (await post(`${base}/reviews`, { ...review, revision })).json(),
-    scores: async (body, signal) => (await ask("/scores", body, signal)).json(),
+    scores: async (body, signal) => (await postQuery("/scores", body, signal)).json(),
     losses: async (body, signal) =>
-      readNpy(await (await ask("/trajectory", { ...body, form: "npy" }, signal)).arrayBuffer()),
+      readNpy(await (await postQuery("/trajectory", { ...body, form: "npy" }, signal)).arrayBuffer()),
     mediaUrl: (video) => `${base}/media${query({ video })}`,
     pictureUrl: (video, frame) => `${base}/picture${query({ video, frame })}`,
   };

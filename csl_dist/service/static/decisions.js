@@ -1,15 +1,15 @@
-// What decisions mean: whether a span is disputed, and which labels they change.
+// What follows from decisions: whether a span is disputed, and which labels change.
 
 const byNumber = (a, b) => a.number - b.number;
 
-export const isOn = (review, flag) =>
+export const isAbout = (review, flag) =>
   flag.video === review.video && flag.start === review.start && flag.stop === review.stop;
 
-/** Adds a decision to a flag, unless a later one of the same person is there already. */
-export const take = (flag, review) => {
+/** Adds a decision to a flag, unless the flag has a later one of the same person. */
+export const addDecision = (flag, review) => {
   if (flag.reviews.some((one) => one.reviewer === review.reviewer && one.number >= review.number)) return;
   const others = flag.reviews.filter((one) => one.reviewer !== review.reviewer);
-  // One's own decision is there at once, and may be followed by an earlier one of somebody else.
+  // Own decisions are added at once; an earlier one of somebody else may arrive after them.
   flag.reviews = review.decision === "withdrawn" ? others : [...others, review].sort(byNumber);
   flag.state = stateOf(flag.reviews);
 };
@@ -21,19 +21,19 @@ const stateOf = (reviews) => {
   return kinds.size > 1 ? "disputed" : "decided";
 };
 
-/** What the last decision on each span of a video changes; a boundary in the making counts. */
-export const editsOf = (flags, current, moved) => {
-  const held = moved ? flags.filter((flag) => flag.rank !== current.rank) : flags;
-  const last = held.map((flag) => flag.reviews.at(-1)).filter((review) => review?.label);
+/** The edits by the last decision on each span of a video, and by a boundary that is being moved. */
+export const editsOf = (flags, current, boundary) => {
+  const decided = boundary ? flags.filter((flag) => flag.rank !== current.rank) : flags;
+  const last = decided.map((flag) => flag.reviews.at(-1)).filter((review) => review?.label);
   const edits = last.sort(byNumber).map((review) => ({
     start: review.new_start ?? review.start,
     stop: review.new_stop ?? review.stop,
     label: review.label,
   }));
-  return moved ? [...edits, moved] : edits;
+  return boundary ? [...edits, boundary] : edits;
 };
 
-/** Runs of labels (start, stop, class id) with edits made, the later over the earlier. */
+/** Runs of labels (start, stop, class id) after some edits; a later one overwrites an earlier one. */
 export const withEdits = (labels, edits, classes) => {
   let runs = labels;
   for (const edit of edits) {

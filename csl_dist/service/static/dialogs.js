@@ -1,4 +1,4 @@
-// Dialogs that ask for something: a name, a token, a label.
+// Dialogs that ask for a name, a token or a label.
 
 import { $ } from "./page.js";
 import { element, swatch } from "./text.js";
@@ -12,43 +12,43 @@ export const askText = (name) => new Promise((resolve) => {
   $(name).focus();
 });
 
-/** Finds a class by typing, by arrows, or by its digit. */
+/** Chooses a class by typing, with the arrow keys, or by its digit. */
 export class LabelChooser {
   constructor(onPick) {
     this.onPick = onPick;
-    $("label-text").addEventListener("input", () => this.fill());
-    $("label-text").addEventListener("keydown", (event) => this.key(event));
+    $("label-text").addEventListener("input", () => this.showMatches());
+    $("label-text").addEventListener("keydown", (event) => this.onKey(event));
   }
 
   open(classes, flag) {
     Object.assign(this, { classes, flag });
     $("label-text").value = "";
-    this.fill();
+    this.showMatches();
     $("label-dialog").showModal();
   }
 
-  fill() {
-    const words = $("label-text").value.toLowerCase();
-    this.fitting = this.classes.filter(({ name }) => name.toLowerCase().includes(words));
-    this.at = 0;
-    $("label-list").replaceChildren(...this.fitting.map((one) => this.item(one)));
-    this.mark();
+  showMatches() {
+    const text = $("label-text").value.toLowerCase();
+    this.matches = this.classes.filter(({ name }) => name.toLowerCase().includes(text));
+    this.highlighted = 0;
+    $("label-list").replaceChildren(...this.matches.map((one) => this.item(one)));
+    this.highlight();
   }
 
   item({ name, colour }) {
     const { label, suggested } = this.flag;
     const note = { [suggested]: "suggested", [label]: "annotated" }[name] ?? "";
-    const place = this.classes.findIndex((one) => one.name === name);
+    const index = this.classes.findIndex((one) => one.name === name);
     const item = element("li", { role: "option" }, swatch(colour), name, element("span", { class: "soft" }, note),
-      place < 9 ? element("kbd", {}, `${place + 1}`) : "");
+      index < 9 ? element("kbd", {}, `${index + 1}`) : "");
     item.addEventListener("click", () => this.pick(name));
     return item;
   }
 
-  mark() {
+  highlight() {
     [...$("label-list").children].forEach((item, i) => {
-      item.setAttribute("aria-selected", i === this.at);
-      if (i === this.at) item.scrollIntoView({ block: "nearest" });
+      item.setAttribute("aria-selected", i === this.highlighted);
+      if (i === this.highlighted) item.scrollIntoView({ block: "nearest" });
     });
   }
 
@@ -57,14 +57,14 @@ export class LabelChooser {
     this.onPick(name);
   }
 
-  key(event) {
+  onKey(event) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     const digit = /^[1-9]$/.test(event.key) && !$("label-text").value && this.classes[event.key - 1];
-    if (step && this.fitting.length) {
-      this.at = (this.at + step + this.fitting.length) % this.fitting.length;
-      this.mark();
+    if (step && this.matches.length) {
+      this.highlighted = (this.highlighted + step + this.matches.length) % this.matches.length;
+      this.highlight();
     } else if (digit) this.pick(digit.name);
-    else if (event.key === "Enter" && this.fitting.length) this.pick(this.fitting[this.at].name);
+    else if (event.key === "Enter" && this.matches.length) this.pick(this.matches[this.highlighted].name);
     else if (event.key !== "Enter") return;
     event.preventDefault();
   }

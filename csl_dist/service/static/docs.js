@@ -1,13 +1,13 @@
-// The OpenAPI document as a page, without anything from elsewhere.
+// The OpenAPI document as a page; nothing is loaded from other sites.
 
 import { element } from "./text.js";
 
 const nameOf = (reference) => reference.split("/").at(-1);
 
-/** Text in which what stands between backticks is code. */
+/** Text in which words between backticks are code. */
 const prose = (text = "") => text.split("`").map((part, i) => (i % 2 ? element("code", {}, part) : part));
 
-/** A type in words; one that has fields of its own is a link to them. */
+/** A type in words; a type with fields is a link to their table. */
 const typeOf = (schema = {}) => {
   if (schema.$ref) {
     const own = schemas[nameOf(schema.$ref)];
@@ -23,17 +23,17 @@ const typeOf = (schema = {}) => {
 const table = (rows) => element("table", {}, element("tbody", {}, ...rows.map(([name, type, words]) =>
   element("tr", {}, element("td", {}, element("code", {}, name)), element("td", {}, ...type), element("td", {}, ...words)))));
 
-/** What a request gives: whether it must, and what holds otherwise; null is the same as nothing. */
-const given = (name, schema, isNeeded) => {
+/** A field of a request: whether it is required, or its default; null means no default. */
+const requestField = (name, schema, isRequired) => {
   const type = typeOf({ ...schema, anyOf: schema.anyOf?.filter((one) => one.type !== "null") });
   const known = schema.default ?? null;
-  const otherwise = known === null ? [] : [" Default ", element("code", {}, JSON.stringify(known)), "."];
-  return [name, type, [...prose(schema.description), ...(isNeeded ? [" ", element("b", {}, "Needed.")] : otherwise)]];
+  const defaultText = known === null ? [] : [" Default ", element("code", {}, JSON.stringify(known)), "."];
+  return [name, type, [...prose(schema.description), ...(isRequired ? [" ", element("b", {}, "Required.")] : defaultText)]];
 };
 
 const fields = (schema, row) => table(Object.entries(schema.properties).map(([name, own]) => row(name, own)));
-const asked = (schema) => fields(schema, (name, own) => given(name, own, schema.required?.includes(name)));
-const told = (schema) => fields(schema, (name, own) => [name, typeOf(own), prose(own.description)]);
+const requestTable = (schema) => fields(schema, (name, own) => requestField(name, own, schema.required?.includes(name)));
+const responseTable = (schema) => fields(schema, (name, own) => [name, typeOf(own), prose(own.description)]);
 
 const curl = (method, path, parameters, example) => {
   const needed = parameters.filter((p) => p.in === "query" && p.required).map((p) => `${p.name}=${p.schema.examples?.[0] ?? 0}`);
@@ -42,22 +42,22 @@ const curl = (method, path, parameters, example) => {
   return `curl ${method === "get" ? "" : `-X ${method.toUpperCase()} `}'${url}'${body}`;
 };
 
-/** The name of the form that a request brings, if it does. */
+/** The name of the form of a request's body, if it has one. */
 const bodyOf = ({ requestBody }) => requestBody && nameOf(requestBody.content["application/json"].schema.$ref);
 
 const operation = (own) => {
   const { path, method, description, parameters = [], responses } = own;
   const body = schemas[bodyOf(own)];
-  const made = Object.entries(responses).find(([status]) => status.startsWith("2"))[1];
-  const answer = made.content?.["application/json"]?.schema;
+  const success = Object.entries(responses).find(([status]) => status.startsWith("2"))[1];
+  const answer = success.content?.["application/json"]?.schema;
   return element("details", {},
     element("summary", {}, element("b", {}, method.toUpperCase()), element("code", {}, path),
       element("span", {}, ...prose(description))),
-    parameters.length ? table(parameters.map((p) => given(p.name, { ...p.schema, description: p.description }, p.required))) : "",
-    ...(body ? [element("h3", {}, "Body"), asked(body)] : []),
-    element("h3", {}, "For example"),
+    parameters.length ? table(parameters.map((p) => requestField(p.name, { ...p.schema, description: p.description }, p.required))) : "",
+    ...(body ? [element("h3", {}, "Body"), requestTable(body)] : []),
+    element("h3", {}, "Example"),
     element("pre", {}, curl(method, path, parameters, body?.examples?.[0])),
-    ...(answer ? [element("h3", {}, "Answer"), element("p", {}, ...typeOf(answer))] : []));
+    ...(answer ? [element("h3", {}, "Response"), element("p", {}, ...typeOf(answer))] : []));
 };
 
 const api = await (await fetch("/openapi.json")).json();
@@ -70,8 +70,7 @@ document.getElementById("operations").replaceChildren(
   ...[...Map.groupBy(operations, ({ tags }) => tags[0])].flatMap(([tag, own]) =>
     [element("h2", {}, tag), ...own.map(operation)]));
 
-
 const bodies = new Set(operations.map(bodyOf));
 document.getElementById("forms").replaceChildren(element("h2", {}, "forms"),
   ...Object.entries(schemas).filter(([name, { properties }]) => properties && !bodies.has(name)).map(([name, schema]) =>
-    element("section", { id: name }, element("h3", {}, name), element("p", {}, ...prose(schema.description)), told(schema))));
+    element("section", { id: name }, element("h3", {}, name), element("p", {}, ...prose(schema.description)), responseTable(schema))));

@@ -1,23 +1,23 @@
-// Keys, and the buttons that do what keys do.
+// Keys, and buttons that do the same.
 
 import { $ } from "./page.js";
 
 const BUTTONS = {
   accept: "a", correct: "c", other: "l", boundary: "b", unsure: "u", undo: "z",
-  previous: "k", next: "j", "go-on": "Enter", play: " ", zoom: "v",
+  previous: "k", next: "j", "next-undecided": "Enter", play: " ", zoom: "v",
 };
 
-/** What takes the keyboard must do so before the next key comes; what it leads to waits its turn. */
-const AT_ONCE = ["l", "m"];
+/** Keys that move the focus must act before the next key arrives; all others wait in the queue of actions. */
+const IMMEDIATE_KEYS = ["l", "m"];
 
 /**
- * `actions` are by key; `act` does one when those before it are done, and `isReady` tells whether
- * there is a span to do it to.
+ * `actions` by key; `enqueue` runs one after those before it; `isSpanShown` says whether there is a
+ * span to act on.
  */
-export const listen = ({ actions, act, isReady }) => {
+export const listenToKeys = ({ actions, enqueue, isSpanShown }) => {
   const perform = (key, event) => {
-    if (AT_ONCE.includes(key)) actions[key](event);
-    else act(() => actions[key](event));
+    if (IMMEDIATE_KEYS.includes(key)) actions[key](event);
+    else enqueue(() => actions[key](event));
   };
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
@@ -33,15 +33,15 @@ export const listen = ({ actions, act, isReady }) => {
     if (target.matches("button, a") && (key === "Enter" || key === " ")) return;
     if (key === "?") $("help-dialog").showModal();
     else if (key === "/") $("filter-text").focus();
-    else if (isReady() && actions[key]) perform(key, event);
+    else if (isSpanShown() && actions[key]) perform(key, event);
     else return;
     event.preventDefault();
   });
   for (const [id, key] of Object.entries(BUTTONS)) {
     $(id).addEventListener("click", (event) => {
-      // Keys go on working as if the button had not been clicked.
+      // Without the focus on the button, keys work as before.
       if (event.detail) $(id).blur();
-      if (isReady()) perform(key, event);
+      if (isSpanShown()) perform(key, event);
     });
   }
   $("help-button").addEventListener("click", () => $("help-dialog").showModal());

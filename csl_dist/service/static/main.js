@@ -1,17 +1,18 @@
-// The review page: opens audits, listens to keys, and asks what others decide.
+// The review page: opens audits, listens to keys, and fetches the decisions of others.
 
-import { Refused, auditApi, auditFacts, audits, renewSession, setToken } from "./api.js";
+import { RequestError, auditApi, auditFacts, audits, renewSession, setToken } from "./api.js";
 import {
-  apply, chooseLabel, chooser, decide, keepBoundary, move, moveEdge, startMoving, undo,
-} from "./deciding.js";
+  changeBoundary, chooseLabel, decide, labelChooser, moveBoundaryEdge, saveBoundary, showReviews,
+  startBoundary, undo,
+} from "./actions.js";
 import { askText } from "./dialogs.js";
-import { listen } from "./keys.js";
-import { $, guarded, showEmpty } from "./page.js";
+import { listenToKeys } from "./keys.js";
+import { $, showErrors, showMessage } from "./page.js";
 import { showClasses, showProgress } from "./panel.js";
-import { draw, player, showPanel, step, zoom } from "./span.js";
-import { act, inTurn, isReady, state } from "./state.js";
+import { draw, moveCursor, player, showPanel, toggleZoom } from "./span.js";
+import { enqueue, enqueueOnSpan, isSpanShown, state } from "./state.js";
 import { element } from "./text.js";
-import { applyFilters, goOn, queue } from "./worklist.js";
+import { applyFilters, queue, showNextUndecided } from "./queue.js";
 
 const POLL_MS = 4000;
 const TYPING_MS = 200;
@@ -19,17 +20,17 @@ const RESIZING_MS = 150;
 
 // Audits --------------------------------------------------------------------------------------
 
-const place = () => new URLSearchParams(location.hash.slice(1));
+const hashParameters = () => new URLSearchParams(location.hash.slice(1));
 
 const start = async () => {
-  const given = place().get("token");
+  const given = hashParameters().get("token");
   if (given) history.replaceState(null, "", location.pathname);
   try {
     await (given ? setToken(given) : renewSession());
     await openFirst();
   } catch (error) {
-    if (!(error instanceof Refused)) throw error;
-    if (error.status !== 401) return showEmpty(error.message);
+    if (!(error instanceof RequestError)) throw error;
+    if (error.status !== 401) return showMessage(error.message);
     await setToken(await askText("token")).catch(() => {}); // if it is wrong, start asks again
     await start();
   }
@@ -45,29 +46,29 @@ const openFirst = async () => {
   }));
   if (!ready.length) {
     const notes = found.map((audit) => audit.note ?? `${audit.id} has no flags yet.`);
-    return showEmpty(notes.join(" ") || "No audit is served.");
+    return showMessage(notes.join(" ") || "No audit is served.");
   }
   if (!state.reviewer) await askReviewer();
   $("reviewer").textContent = state.reviewer;
-  const wanted = place().get("audit");
+  const wanted = hashParameters().get("audit");
   await openAudit(ready.some((audit) => audit.id === wanted) ? wanted : ready[0].id);
 };
 
 const openAudit = async (id) => {
   const facts = await auditFacts(id);
   const api = auditApi(id, facts.revision);
-  // Before the flags: what is decided between the two is then seen twice rather than never.
+  // Before the flags: a decision between the two requests then arrives twice instead of never.
   const progress = await api.progress();
   Object.assign(state, { api, facts, last: progress.last });
-  Object.assign(state, { flag: null, video: null, videoFlags: [], moved: null, undo: [] });
+  Object.assign(state, { flag: null, video: null, videoFlags: [], boundary: null, undo: [] });
   $("audit").value = id;
   showClasses(facts.classes);
   showProgress(progress);
-  const rank = Number(place().get("rank"));
+  const rank = Number(hashParameters().get("rank"));
   await queue.load();
-  // Ranks count up in the unfiltered queue.
-  const isThere = rank >= 1 && (await queue.at(rank - 1))?.rank === rank;
-  await guarded(() => queue.select(isThere ? rank - 1 : 0));
+  // In the unfiltered queue, the index is the rank minus 1.
+  const hasRank = rank >= 1 && (await queue.at(rank - 1))?.rank === rank;
+  await showErrors(() => queue.select(hasRank ? rank - 1 : 0));
 };
 
 const askReviewer = async () => {
@@ -79,26 +80,26 @@ const askReviewer = async () => {
   $("reviewer").textContent = name;
 };
 
-// What others do ------------------------------------------------------------------------------
+// Decisions of others ------------------------------------------------------------------------
 
-const takeNews = async () => {
+const fetchNewDecisions = async () => {
   const { api, facts } = state;
   const { reviews, last } = await api.reviews(state.last);
-  if (state.api !== api) return; // another audit was opened meanwhile
+  if (state.api !== api) return; // another audit was opened in the meantime
   state.last = last;
   const fresh = reviews.filter((review) => review.revision === facts.revision);
   if (!fresh.length) return;
-  const isShown = apply(fresh);
+  const isShown = showReviews(fresh);
   showProgress(await api.progress());
   const isOwn = fresh.every((review) => review.reviewer === state.reviewer);
-  if (isShown && !isOwn && !state.moved) await draw();
+  if (isShown && !isOwn && !state.boundary) await draw();
 };
 
 const poll = async () => {
   try {
-    if (state.api && !document.hidden) await takeNews();
+    if (state.api && !document.hidden) await fetchNewDecisions();
   } catch (error) {
-    if (!(error instanceof Refused)) throw error; // else the next time may do better
+    if (!(error instanceof RequestError)) throw error; // a failed request is tried again the next time
   } finally {
     setTimeout(poll, POLL_MS);
   }
@@ -111,55 +112,55 @@ const digits = Object.fromEntries([1, 2, 3, 4, 5, 6, 7, 8, 9].map((digit) => [di
   return one && chooseLabel(one.name);
 }]));
 
-/** What can't be done to a span whose video can't be read. */
-const seen = (action) => (event) => state.video && action(event);
+/** An action that needs the facts of the video. */
+const needsVideo = (action) => (event) => state.video && action(event);
 
-listen({
-  act,
-  isReady,
+listenToKeys({
+  enqueue: enqueueOnSpan,
+  isSpanShown,
   actions: {
     ...digits,
     a: () => decide({ decision: "wrong", label: state.flag.suggested }),
     c: () => decide({ decision: "correct" }),
     u: () => decide({ decision: "unsure" }),
-    l: () => chooser.open(state.facts.classes, state.flag),
-    b: seen(() => (state.moved ? move(null) : startMoving())),
-    "[": seen(() => moveEdge("start")),
-    "]": seen(() => moveEdge("stop")),
+    l: () => labelChooser.open(state.facts.classes, state.flag),
+    b: needsVideo(() => (state.boundary ? changeBoundary(null) : startBoundary())),
+    "[": needsVideo(() => moveBoundaryEdge("start")),
+    "]": needsVideo(() => moveBoundaryEdge("stop")),
     z: undo,
     m: () => $("comment").focus(),
     j: () => queue.select(state.index + 1),
     k: () => queue.select(state.index - 1),
     ArrowDown: () => queue.select(state.index + 1),
     ArrowUp: () => queue.select(state.index - 1),
-    ArrowLeft: seen((event) => step(event, -1)),
-    ArrowRight: seen((event) => step(event, 1)),
-    Enter: () => (state.moved ? keepBoundary() : goOn()),
-    Escape: () => state.moved && move(null),
-    " ": seen(() => player.toggle(state.flag)),
-    v: seen(zoom),
+    ArrowLeft: needsVideo((event) => moveCursor(event, -1)),
+    ArrowRight: needsVideo((event) => moveCursor(event, 1)),
+    Enter: () => (state.boundary ? saveBoundary() : showNextUndecided()),
+    Escape: () => state.boundary && changeBoundary(null),
+    " ": needsVideo(() => player.toggle(state.flag)),
+    v: needsVideo(toggleZoom),
   },
 });
 
-$("reviewer").addEventListener("click", () => guarded(async () => {
+$("reviewer").addEventListener("click", () => showErrors(async () => {
   await askReviewer();
   if (state.flag) showPanel();
 }));
-$("audit").addEventListener("change", () => inTurn(() => openAudit($("audit").value)));
+$("audit").addEventListener("change", () => enqueue(() => openAudit($("audit").value)));
 $("filters").addEventListener("submit", (event) => event.preventDefault());
 
-/** Calls once, when no further event has come for a while. */
-const settled = (action, pause) => {
-  let waiting = null;
+/** Calls an action once, when no further event has arrived for a while. */
+const debounced = (action, pause) => {
+  let timer = null;
   return () => {
-    clearTimeout(waiting);
-    waiting = setTimeout(action, pause);
+    clearTimeout(timer);
+    timer = setTimeout(action, pause);
   };
 };
-const redraw = settled(() => isReady() && guarded(draw), RESIZING_MS);
-$("filters").addEventListener("input", settled(() => inTurn(applyFilters), TYPING_MS));
+const redraw = debounced(() => isSpanShown() && showErrors(draw), RESIZING_MS);
+$("filters").addEventListener("input", debounced(() => enqueue(applyFilters), TYPING_MS));
 addEventListener("resize", redraw);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 
-inTurn(start);
+enqueue(start);
 setTimeout(poll, POLL_MS);

@@ -1,33 +1,33 @@
-// What every part of the page uses: elements by id, notices, and refusals told as such.
+// Used by all parts of the page: elements by id, short notices, and errors of requests.
 
-import { Refused } from "./api.js";
+import { RequestError } from "./api.js";
 
 const NOTICE_MS = 2200;
-const REFUSAL_MS = 6000;
+const ERROR_MS = 6000;
 
 export const $ = (id) => document.getElementById(id);
 
-let fading = null;
+let hideTimer = null;
 
-export const toast = (sentence, isBad = false) => {
-  clearTimeout(fading);
+export const toast = (sentence, isError = false) => {
+  clearTimeout(hideTimer);
   $("toast").textContent = sentence;
-  $("toast").className = `toast on${isBad ? " bad" : ""}`;
-  fading = setTimeout(() => { $("toast").className = "toast"; }, isBad ? REFUSAL_MS : NOTICE_MS);
+  $("toast").className = `toast on${isError ? " bad" : ""}`;
+  hideTimer = setTimeout(() => { $("toast").className = "toast"; }, isError ? ERROR_MS : NOTICE_MS);
 };
 
-/** Tells what a request was refused for; anything else is a mistake of this page, and is raised. */
-export const guarded = async (action) => {
+/** Runs an action and shows why a request failed; any other error is a bug of this page and is raised. */
+export const showErrors = async (action) => {
   try {
     await action();
   } catch (error) {
-    if (!(error instanceof Refused)) throw error;
+    if (!(error instanceof RequestError)) throw error;
     toast(error.message, true);
   }
 };
 
-/** A sentence in place of a span. */
-export const showEmpty = (sentence) => {
+/** A sentence instead of a span. */
+export const showMessage = (sentence) => {
   $("main").hidden = true;
   $("empty").hidden = false;
   $("empty").textContent = sentence;

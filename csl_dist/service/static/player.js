@@ -1,4 +1,4 @@
-// What is seen: a video file, single pictures, or a sentence that says why there is nothing.
+// The player: a video file, single pictures, or a sentence that says why there is no picture.
 
 const CONTEXT_SECONDS = 1.5;
 const MAX_PICTURES_PER_SECOND = 12;
@@ -8,19 +8,19 @@ export class Player {
     Object.assign(this, elements, { onMove, onState });
     this.mode = "none";
     this.frame = 0;
-    this.playing = null; // the turn of playing, or null
-    this.video.addEventListener("error", () => this.video.hidden || this.fallBack());
-    this.video.addEventListener("seeked", () => this.playing || this.follow());
+    this.playing = null; // an object per start of playing; null while stopped
+    this.video.addEventListener("error", () => this.video.hidden || this.showAsFrames());
+    this.video.addEventListener("seeked", () => this.playing || this.followVideo());
   }
 
-  /** Shows a video; `urls` are of its file and of its frames. */
+  /** Shows a video; `urls` has the URLs of its file and of its frames. */
   open(facts, urls) {
     this.stop();
     Object.assign(this, { facts, urls });
     this.show(facts.media, facts.note);
   }
 
-  /** Shows nothing but a sentence. */
+  /** Shows only a sentence. */
   close(note) {
     this.stop();
     this.show("missing", note);
@@ -37,8 +37,8 @@ export class Player {
     else this.video.removeAttribute("src");
   }
 
-  fallBack() {
-    this.show("frames", "This browser does not play the file, so it is shown by frames.");
+  showAsFrames() {
+    this.show("frames", "This browser can't play the file, so single frames are shown.");
     this.seek(this.frame);
   }
 
@@ -64,14 +64,14 @@ export class Player {
 
   seek(frame) {
     this.frame = Math.min(this.facts.num_frames - 1, Math.max(0, frame));
-    // Into the frame, not onto its edge, which may show the one before.
+    // Slightly after the frame's start: the start itself may show the frame before.
     if (this.mode === "video") this.video.currentTime = this.secondsOf(this.frame) + 0.25 / this.facts.fps;
     if (this.mode === "frames") this.picture.src = this.urls.picture(this.frame);
     this.onMove(this.frame);
   }
 
-  /** The cursor goes where the video is. */
-  follow() {
+  /** Moves the cursor to the time of the video. */
+  followVideo() {
     this.frame = this.frameAt(this.video.currentTime - 0.25 / this.facts.fps);
     this.onMove(this.frame);
   }
@@ -81,42 +81,42 @@ export class Player {
     else this.play(span);
   }
 
-  /** Plays a span with some context, again and again. */
+  /** Plays a span with some context, in a loop. */
   play(span) {
     const context = Math.max(1, Math.round(CONTEXT_SECONDS * this.facts.fps));
     const first = Math.max(0, span.start - context);
     const last = Math.min(this.facts.num_frames - 1, span.stop - 1 + context);
     if (this.frame < first || this.frame >= last) this.seek(first);
-    const turn = {};
-    this.playing = turn;
+    const playback = {};
+    this.playing = playback;
     this.onState(true);
-    if (this.mode === "video") this.playVideo(first, last, turn);
-    else this.playPictures(first, last, turn);
+    if (this.mode === "video") this.playVideo(first, last, playback);
+    else this.playPictures(first, last, playback);
   }
 
-  playVideo(first, last, turn) {
+  playVideo(first, last, playback) {
     this.video.play().catch(() => this.stop());
     const step = () => {
-      if (this.playing !== turn || this.mode !== "video") return;
+      if (this.playing !== playback || this.mode !== "video") return;
       if (this.video.currentTime >= this.secondsOf(last) + 1 / this.facts.fps || this.video.ended) {
         this.video.currentTime = this.secondsOf(first);
         if (this.video.ended) this.video.play().catch(() => this.stop());
       }
-      this.follow();
+      this.followVideo();
       requestAnimationFrame(step);
     };
     requestAnimationFrame(step);
   }
 
-  /** Without pictures only the cursor moves. */
-  async playPictures(first, last, turn) {
+  /** Without pictures, only the cursor moves. */
+  async playPictures(first, last, playback) {
     const stride = Math.max(1, Math.round(this.facts.fps / MAX_PICTURES_PER_SECOND));
     const pause = (1000 * stride) / this.facts.fps;
-    while (this.playing === turn) {
+    while (this.playing === playback) {
       const next = this.frame + stride > last ? first : this.frame + stride;
       const due = performance.now() + pause;
       if (this.mode === "frames") await preload(this.urls.picture(next)).catch(() => this.stop());
-      if (this.playing !== turn) return;
+      if (this.playing !== playback) return;
       this.seek(next);
       await new Promise((resolve) => setTimeout(resolve, Math.max(0, due - performance.now())));
     }

@@ -1,17 +1,17 @@
-// The span that is shown: its picture, its panel, and the curves around it.
+// The shown span: its picture, its panel and its curves.
 
-import { editsOf, take, withEdits } from "./decisions.js";
-import { $, guarded } from "./page.js";
-import { showChange, showDecisions, showHeading, showPlace } from "./panel.js";
+import { addDecision, editsOf, withEdits } from "./decisions.js";
+import { $, showErrors } from "./page.js";
+import { showChange, showDecisions, showHeading, showCursorPlace } from "./panel.js";
 import { Player } from "./player.js";
-import { colourOf, state } from "./state.js";
+import { classColour, state } from "./state.js";
 import { element } from "./text.js";
 import { Timeline, highestLoss } from "./timeline.js";
 
 const CONTEXT_SHARE = 3;
-const LEAST_CONTEXT_SECONDS = 4;
-const MOST_FLAGS = 1000;
-const MOST_LOSS_COLUMNS = 600;
+const MIN_CONTEXT_SECONDS = 4;
+const MAX_FLAGS = 1000;
+const MAX_LOSS_COLUMNS = 600;
 
 export const player = new Player(
   { video: $("video"), picture: $("picture"), noPicture: $("no-picture"), note: $("media-note") },
@@ -25,27 +25,27 @@ export const player = new Player(
 );
 const timeline = new Timeline($("drawing"), $("cursor"), { onSeek: (frame) => player.seek(frame) });
 
-/** Shows a flag from the queue, with the decisions on it as they are now. */
+/** Shows a flag of the queue, with the newest decisions on it. */
 export const showFlag = async (flag, index) => {
   player.stop();
-  Object.assign(state, { flag, index, moved: null });
+  Object.assign(state, { flag, index, boundary: null });
   $("empty").hidden = true;
   $("main").hidden = false;
   history.replaceState(null, "", `#${new URLSearchParams({ audit: state.facts.id, rank: flag.rank })}`);
-  showHeading(flag, colourOf);
+  showHeading(flag, classColour);
   showPanel();
   if (state.video?.video !== flag.video) await openVideo(flag.video);
-  const { flags } = await state.api.flags({ video: flag.video, limit: MOST_FLAGS });
-  if (state.flag !== flag) return; // another audit was opened meanwhile
+  const { flags } = await state.api.flags({ video: flag.video, limit: MAX_FLAGS });
+  if (state.flag !== flag) return; // another audit was opened in the meantime
   const isShown = (one) => one.rank === flag.rank;
-  flags.find(isShown)?.reviews.forEach((review) => take(flag, review));
+  flags.find(isShown)?.reviews.forEach((review) => addDecision(flag, review));
   state.videoFlags = [flag, ...flags.filter((one) => !isShown(one))];
   player.seek(flag.start);
   showPanel();
-  guarded(draw);
+  showErrors(draw);
 };
 
-/** Fetches what is known of a video; without that there is neither picture nor curve. */
+/** Fetches the facts of a video; without them there is neither picture nor curve. */
 const openVideo = async (id) => {
   const { api } = state;
   Object.assign(state, { video: null, videoFlags: [] });
@@ -61,20 +61,20 @@ const openVideo = async (id) => {
   }
 };
 
-export const showPanel = () => showDecisions(state.flag, state.reviewer, state.moved);
+export const showPanel = () => showDecisions(state.flag, state.reviewer, state.boundary);
 
-const edits = () => editsOf(state.videoFlags, state.flag, state.moved);
+const currentEdits = () => editsOf(state.videoFlags, state.flag, state.boundary);
 
-const reviewedRuns = () => withEdits(state.video.labels, edits(), state.facts.classes);
+const reviewedRuns = () => withEdits(state.video.labels, currentEdits(), state.facts.classes);
 
 const showCursor = (frame) => {
   if (!state.video) return;
   const [, , label] = reviewedRuns().find(([a, b]) => frame >= a && frame < b);
-  showPlace(player.secondsOf(frame), frame, state.facts.classes[label]);
+  showCursorPlace(player.secondsOf(frame), frame, state.facts.classes[label]);
 };
 
-/** Moves the cursor a frame, or with Shift a second. */
-export const step = (event, direction) => {
+/** Moves the cursor by a frame, or with Shift by a second. */
+export const moveCursor = (event, direction) => {
   player.stop();
   const frames = event.shiftKey ? Math.max(1, Math.round(state.video.fps)) : 1;
   player.seek(player.frame + direction * frames);
@@ -83,14 +83,14 @@ export const step = (event, direction) => {
 const shownRange = () => {
   const { flag, video } = state;
   if (!state.zoomed) return [0, video.num_frames];
-  const context = Math.max(CONTEXT_SHARE * (flag.stop - flag.start), Math.round(LEAST_CONTEXT_SECONDS * video.fps));
+  const context = Math.max(CONTEXT_SHARE * (flag.stop - flag.start), Math.round(MIN_CONTEXT_SECONDS * video.fps));
   return [Math.max(0, flag.start - context), Math.min(video.num_frames, flag.stop + context)];
 };
 
-let baseline = null; // what was drawn last, before any decision
+let baseline = null; // the curve before any decision, of the last drawing
 
-/** Scores and losses under the labels as they are now, and the score before any decision. */
-const fetchCurves = async ([start, stop], made, signal) => {
+/** Scores and losses under the labels as edited, and the score before any decision. */
+const fetchCurves = async ([start, stop], edits, signal) => {
   const { flag, facts, api } = state;
   const body = { video: flag.video, start, stop, columns: timeline.columns };
   const scores = (more) => api.scores({ ...body, ...more }, signal);
@@ -98,34 +98,34 @@ const fetchCurves = async ([start, stop], made, signal) => {
   const own = baseline?.key === key ? baseline : { key, score: (await scores({ names: ["deciding"] })).scores.deciding };
   baseline = own;
   const [deciding, losses, ...csl] = await Promise.all([
-    scores({ names: ["deciding"], edits: made, of: [flag.start, flag.stop] }),
-    api.losses({ ...body, edits: made, columns: Math.min(MOST_LOSS_COLUMNS, body.columns) }, signal),
-    ...facts.scorers.map((scorer) => scores({ names: ["csl"], scorer, edits: made })),
+    scores({ names: ["deciding"], edits, of: [flag.start, flag.stop] }),
+    api.losses({ ...body, edits, columns: Math.min(MAX_LOSS_COLUMNS, body.columns) }, signal),
+    ...facts.scorers.map((scorer) => scores({ names: ["csl"], scorer, edits })),
   ]);
-  if (!made.length || own.highest === undefined) own.highest = highestLoss(losses);
+  if (!edits.length || own.highest === undefined) own.highest = highestLoss(losses);
   return {
     change: deciding.change,
     score: deciding.scores.deciding,
-    before: made.length ? own.score : null,
+    before: edits.length ? own.score : null,
     csl: facts.scorers.map((name, i) => ({ name, values: csl[i].scores.csl })),
     losses,
     highestLoss: own.highest,
   };
 };
 
-let asking = null;
+let pending = null;
 
-/** Fetches the curves under the labels as they are now, and draws them. */
+/** Fetches the curves under the labels as edited, and draws them. */
 export const draw = async () => {
   const { flag, video } = state;
   if (!video) return;
-  asking?.abort();
-  asking = new AbortController();
+  pending?.abort();
+  pending = new AbortController();
   const range = shownRange();
-  const made = edits();
+  const edits = currentEdits();
   let curves;
   try {
-    curves = await fetchCurves(range, made, asking.signal);
+    curves = await fetchCurves(range, edits, pending.signal);
   } catch (error) {
     if (error.name === "AbortError") return;
     throw error;
@@ -140,20 +140,20 @@ export const draw = async () => {
     frameAt: (seconds) => player.frameAt(seconds),
     classes: state.facts.classes,
     labels: video.labels,
-    reviewed: made.length ? reviewedRuns() : null,
+    reviewed: edits.length ? reviewedRuns() : null,
     flags: state.videoFlags,
     known: video.known_errors,
     current: flag,
-    moved: state.moved,
+    boundary: state.boundary,
     threshold: video.threshold,
   });
-  showChange(curves.change, made.length > 0);
+  showChange(curves.change, edits.length > 0);
   showCursor(player.frame);
   $("zoom-text").textContent = state.zoomed ? "whole video" : "around the span";
   document.body.dataset.drawn = ++state.drawn;
 };
 
-export const zoom = () => {
+export const toggleZoom = () => {
   state.zoomed = !state.zoomed;
-  guarded(draw);
+  showErrors(draw);
 };

@@ -1,31 +1,31 @@
-// What is looked at, and the order in which things are done to it.
+// What is shown, and the order of actions on it.
 
-import { $, guarded } from "./page.js";
+import { $, showErrors } from "./page.js";
 
 export const state = {
   reviewer: localStorage.getItem("csl-reviewer"),
   api: null,
-  facts: null, // of the audit
-  last: 0, // number of the newest decision that was seen
+  facts: null, // facts of the audit
+  last: 0, // number of the newest known decision
   flag: null,
-  index: -1, // of the flag, in the queue
+  index: -1, // of the flag in the queue
   video: null, // facts of the flag's video
   videoFlags: [], // all flags on it
-  moved: null, // a boundary in the making: start, stop, label
-  undo: [], // flags that were decided here, with the decision before
+  boundary: null, // a boundary that is being moved: start, stop, label
+  undo: [], // flags decided in this tab, each with the decision before
   zoomed: true,
-  drawn: 0, // how often curves were
+  drawn: 0, // number of drawings so far
 };
 
-/** One after the other: what comes while a span is loaded or saved waits for that. */
-let doing = Promise.resolve();
-export const inTurn = (action) => {
-  doing = doing.then(() => guarded(action)).catch(reportError);
+/** Actions run one after the other: an action waits until a span is loaded or saved. */
+let lastAction = Promise.resolve();
+export const enqueue = (action) => {
+  lastAction = lastAction.then(() => showErrors(action)).catch(reportError);
 };
 
-export const isReady = () => state.flag && !$("main").hidden;
+export const isSpanShown = () => state.flag && !$("main").hidden;
 
-/** Does something to the span that is shown when its turn has come. */
-export const act = (action) => inTurn(() => isReady() && action());
+/** Runs an action on the shown span after the actions before it. */
+export const enqueueOnSpan = (action) => enqueue(() => isSpanShown() && action());
 
-export const colourOf = (name) => state.facts.classes.find((one) => one.name === name)?.colour ?? "transparent";
+export const classColour = (name) => state.facts.classes.find((one) => one.name === name)?.colour ?? "transparent";

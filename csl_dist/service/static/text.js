@@ -1,4 +1,4 @@
-// Words and numbers as the page shows them.
+// Text and numbers as the page shows them.
 
 export const clock = (seconds) => {
   const tenths = Math.round(seconds * 10);
@@ -12,18 +12,18 @@ export const score = (value) => (value == null ? "–" : value.toFixed(2).replac
 
 export const percent = (share) => `${Math.round(100 * share)} %`;
 
-/** An element with attributes and children; text is text, never markup. */
+/** An element with attributes and children; strings become text, never markup. */
 export const element = (tag, attributes = {}, ...children) => {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  node.append(...children);
+  return node;
 };
 
 export const swatch = (colour) => {
-  const made = element("i", { class: "swatch" });
-  made.style.background = colour;
-  return made;
+  const node = element("i", { class: "swatch" });
+  node.style.background = colour;
+  return node;
 };
 
 export const ago = (when) => {

@@ -1,4 +1,4 @@
-// The timeline: labels, flags, scores and losses over the same frames, drawn on a canvas.
+// The timeline: labels, flags, scores and losses of the same frames, drawn on a canvas.
 
 import { clock } from "./text.js";
 
@@ -31,13 +31,13 @@ export class Timeline {
     for (const canvas of [this.drawing, this.overlay]) sized(canvas, 0, 0);
   }
 
-  /** Columns that a picture over the whole width has. */
+  /** Number of columns over the whole width. */
   get columns() {
     const width = this.drawing.parentElement.clientWidth - GUTTER;
     return Math.max(50, Math.min(2000, Math.round(width)));
   }
 
-  /** `view` says which frames, and everything that is drawn over them. */
+  /** `view` has the range of frames and everything that is drawn. */
   draw(view) {
     this.view = view;
     const width = this.drawing.parentElement.clientWidth;
@@ -82,21 +82,21 @@ export class Timeline {
     }
   }
 
-  /** Puts the cursor on a frame; cheap, as nothing else is drawn anew. */
+  /** Moves the cursor to a frame; fast, as nothing else is drawn again. */
   move(frame) {
     this.frame = frame;
     if (!this.view) return;
-    const { start, stop, moved } = this.view;
+    const { start, stop, boundary } = this.view;
     const context = sized(this.overlay, this.plotWidth + GUTTER, this.height);
     const x = (at) => GUTTER + ((at - start) / (stop - start)) * this.plotWidth;
     const style = getComputedStyle(document.documentElement);
     context.strokeStyle = context.fillStyle = style.getPropertyValue("--playhead").trim();
-    if (moved) {
+    if (boundary) {
       context.globalAlpha = 0.18;
-      context.fillRect(x(moved.start), 0, x(moved.stop) - x(moved.start), this.height - 18);
+      context.fillRect(x(boundary.start), 0, x(boundary.stop) - x(boundary.start), this.height - 18);
       context.globalAlpha = 1;
       context.lineWidth = 2;
-      for (const edge of [moved.start, moved.stop]) line(context, x(edge), 0, x(edge), this.height - 18);
+      for (const edge of [boundary.start, boundary.stop]) line(context, x(edge), 0, x(edge), this.height - 18);
     }
     if (frame >= start && frame < stop) {
       context.lineWidth = 1.5;
@@ -183,7 +183,7 @@ const curves = (list, threshold, shaded) => ({ context, x, left, width, colour, 
   const low = known.reduce((a, b) => Math.min(a, b), Math.min(...marks));
   const high = known.reduce((a, b) => Math.max(a, b), Math.max(...marks));
   const room = (high - low) * 1.08 || 1;
-  // Names stand above the lines, not across them.
+  // Names are above the lines, not on them.
   const head = list.some((one) => one.name) ? 18 : 0;
   const y = (value) => top + head + (height - head) * (1 - (value - low) / room);
   context.strokeStyle = colour("grid");
@@ -256,7 +256,7 @@ const heatmap = ({ shape, values }) => ({ context, left, width, view }, top, hei
   context.drawImage(canvas, left, top, width, height);
 };
 
-/** The loss that gets the last colour: the 99th percentile, so that one frame does not dim all. */
+/** The loss of the brightest colour: the 99th percentile, so that one frame does not darken all others. */
 export const highestLoss = ({ values }) => {
   const known = [...values].filter((value) => !Number.isNaN(value)).sort((a, b) => a - b);
   return known[Math.floor(0.99 * (known.length - 1))] || 1;

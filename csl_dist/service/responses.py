@@ -1,4 +1,4 @@
-"""Forms of answers, as the page of the API shows them."""
+"""Forms of responses, for the OpenAPI document."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -24,11 +24,11 @@ class AuditEntry(BaseModel):
 
     id: str = Field(examples=["cholec80"])
     root: str
-    ready: bool = Field(description="Whether there is anything to read yet.")
+    ready: bool = Field(description="Whether it can be read already.")
     note: str | None = Field(default=None, description="Why it is not ready.")
     revision: int | None = None
     videos: int | None = None
-    flags: int | None = Field(default=None, description="None as long as there are none yet.")
+    flags: int | None = Field(default=None, description="None as long as the run is not flagged.")
 
 
 class ClassEntry(BaseModel):
@@ -37,7 +37,7 @@ class ClassEntry(BaseModel):
 
 
 class AuditFacts(BaseModel):
-    """What is needed to read one audit."""
+    """Facts of one audit."""
 
     id: str
     root: str
@@ -45,12 +45,14 @@ class AuditFacts(BaseModel):
     revisions: list[int]
     classes: list[ClassEntry]
     scorers: list[str]
-    scorer: str = Field(description="The one that is meant where none is named.")
-    score: str | None = Field(description="The score that decides on flags; None before that.")
+    scorer: str = Field(description="The default scorer of requests.")
+    score: str | None = Field(
+        description="The score that decides on flags; None as long as there are none."
+    )
     deciding_scorer: str | None
     num_videos: int
     num_flags: int | None
-    missing: list[str] = Field(description="What an unfinished run lacks, a sentence each.")
+    missing: list[str] = Field(description="What is not finished, one sentence each.")
     calibration: str | None
 
 
@@ -76,19 +78,19 @@ class VideoPage(BaseModel):
 
 
 class VideoFacts(BaseModel):
-    """One video's labels and how it can be shown."""
+    """Labels and flags of one video, and how it can be shown."""
 
     video: str
     num_frames: int
     duration: float
     fps: float
     media: Literal["video", "frames", "features", "missing"]
-    note: str | None = Field(description="Why there is no picture, or why it is shown by frames.")
+    note: str | None = Field(description="Why there is no picture, or why single frames are shown.")
     labels: list[list[int]] = Field(
         description="Runs of equal labels: start, stop, class id; -1 is unlabelled."
     )
     times: list[float] | None = Field(
-        description="Seconds of all frames, where they are not evenly spaced."
+        description="Seconds of all frames, if they are not evenly spaced."
     )
     threshold: float | None
     flags: list[dict[str, Any]]
@@ -96,7 +98,7 @@ class VideoFacts(BaseModel):
 
 
 class ReviewRow(BaseModel):
-    """A decision on record."""
+    """A saved decision."""
 
     number: int
     when: datetime
@@ -114,7 +116,7 @@ class ReviewRow(BaseModel):
 
 class ReviewPage(BaseModel):
     reviews: list[ReviewRow]
-    last: int = Field(description="Ask for what comes after this number next time.")
+    last: int = Field(description="Give it as `after` in the next request.")
 
 
 class FlagRow(BaseModel):
@@ -132,7 +134,7 @@ class FlagRow(BaseModel):
     suggested_probability: float
     why: str
     state: State
-    reviews: list[ReviewRow] = Field(description="Decisions that hold, one a reviewer.")
+    reviews: list[ReviewRow] = Field(description="The last decision of each reviewer.")
 
 
 class FlagPage(BaseModel):
@@ -142,23 +144,23 @@ class FlagPage(BaseModel):
 
 
 class Progress(BaseModel):
-    """How far the review is, and how often flags proved right so far."""
+    """How far the review is, and how many flags were right so far."""
 
     total: int
     decided: int
     disputed: int
-    correct: int = Field(description="Flags whose label is right after all.")
+    correct: int = Field(description="Flags whose label is right.")
     wrong: int = Field(description="Flags whose label was wrong, boundaries included.")
     unsure: int
-    precision: float | None = Field(description="Wrong of wrong and correct.")
+    precision: float | None = Field(description="wrong / (wrong + correct).")
     precision_low: float | None = Field(description="95 % interval (Wilson), lower end.")
     precision_high: float | None
-    reviewers: dict[str, int] = Field(description="Decisions that hold, by reviewer.")
+    reviewers: dict[str, int] = Field(description="Number of decided flags by reviewer.")
     last: int = Field(description="The number of the newest decision; 0 before the first.")
 
 
 class Change(BaseModel):
-    """The mean deciding score of a span under the annotated labels, and under those given."""
+    """The mean deciding score of a span, under the annotated labels and under the given ones."""
 
     before: float | None
     after: float | None
@@ -171,12 +173,12 @@ class Scores(BaseModel):
     stop: int
     threshold: float | None
     scores: dict[str, list[float | None]] = Field(
-        description="By name; the highest of each column where columns are asked for."
+        description="By name; with columns, the highest score of each column."
     )
     change: Change | None = None
 
 
-class TrajectoryAnswer(BaseModel):
+class Trajectory(BaseModel):
     video: str
     scorer: str
     epochs: list[int]

@@ -1,9 +1,8 @@
-"""Routes of the review: decisions, and how far it is."""
+"""Routes of the review: decisions and progress."""
 
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
@@ -17,67 +16,65 @@ from csl_dist.review.store import (
     SpanKey,
     is_disputed,
 )
-from csl_dist.service.answers import Progress, ReviewPage, ReviewRow
-from csl_dist.service.asked import class_id
-from csl_dist.service.audits import AuditPool, NotFoundError, OpenAudit, OutdatedError
+from csl_dist.service.audits import NotFoundError, OpenAudit, OutdatedError
+from csl_dist.service.context import ServiceContext
+from csl_dist.service.encoding import json_response, review_row
 from csl_dist.service.forms import Limit, ReviewForm, Revision
-from csl_dist.service.packing import json_answer
+from csl_dist.service.responses import Progress, ReviewPage, ReviewRow
+from csl_dist.service.selection import class_id
 from csl_dist.service.settings import MAX_PAGE
 
 NORMAL_95 = 1.96
 
 
-def reviewing_routes(pool: AuditPool) -> APIRouter:
+def review_routes(context: ServiceContext) -> APIRouter:
     """Decisions and progress, below /api/audits."""
     routes = APIRouter(prefix="/api/audits", tags=["reviews"])
+    pool = context.pool
 
     @routes.get("/{audit}/reviews", response_model=ReviewPage)
     def list_reviews(
         audit: str,
-        after: Annotated[int, Query(ge=0, le=2**31 - 1, description="A number seen before.")] = 0,
+        after: Annotated[
+            int, Query(ge=0, le=2**31 - 1, description="Only decisions after this number.")
+        ] = 0,
         limit: Limit = MAX_PAGE,
     ) -> Response:
-        """The whole history of decisions, in their order; nothing is ever removed from it."""
+        """The whole history of decisions, oldest first; nothing is ever removed from it."""
         found = pool.read(audit, None, lambda opened: opened.reviews.after(after, limit=limit))
         last = found[-1].number if found else after
-        return json_answer({"reviews": [review_row(review) for review in found], "last": last})
+        return json_response({"reviews": [review_row(review) for review in found], "last": last})
 
     @routes.post("/{audit}/reviews", response_model=ReviewRow, status_code=201)
     def decide(audit: str, form: ReviewForm) -> Response:
-        """Puts a decision on record; the same key twice counts once."""
+        """Saves a decision; the same key twice counts once."""
 
-        def recorded(opened: OpenAudit) -> Review:
+        def saved(opened: OpenAudit) -> Review:
             opened.video(form.video)
-            return opened.reviews.append(_checked(opened.audit, form))
+            return opened.reviews.append(_new_review(opened.audit, form))
 
-        return json_answer(review_row(pool.read(audit, None, recorded)), status=201)
+        return json_response(review_row(pool.read(audit, None, saved)), status=201)
 
     @routes.get("/{audit}/progress", response_model=Progress)
     def show_progress(audit: str, revision: Revision = None) -> Response:
-        """How many flags are decided, and how many of them are right so far."""
-        return json_answer(pool.read(audit, revision, _progress))
+        """How many flags are decided, and how many of them found a wrong label."""
+        return json_response(pool.read(audit, revision, _progress))
 
     return routes
 
 
-def review_row(review: Review) -> dict[str, Any]:
-    row = asdict(review)
-    del row["key"]  # chosen by its sender, of no use to others
-    return row
-
-
-def _checked(audit: Audit, form: ReviewForm) -> NewReview:
-    """A decision that fits the audit, and was made on it."""
+def _new_review(audit: Audit, form: ReviewForm) -> NewReview:
+    """A decision, checked against the audit that it was made on."""
     if form.revision not in (None, audit.revision):
         raise OutdatedError(
-            f"the decision is on audit {form.revision}, but the run was audited anew and is at "
-            f"{audit.revision}; load the page again"
+            f"the decision is on audit {form.revision}, but the newest is now {audit.revision}; "
+            "load the page again"
         )
     flags = audit.flags(video=form.video)
     if not ((flags.start == form.start) & (flags.stop == form.stop)).any():
         raise NotFoundError(
-            f"video {form.video!r} has no flag from frame {form.start} to {form.stop}; was the "
-            "run audited anew? Load the page again"
+            f"video {form.video!r} has no flag from frame {form.start} to {form.stop}; if the "
+            "run was audited again, load the page again"
         )
     if form.label is not None:
         class_id(audit, form.label)
@@ -90,12 +87,14 @@ def _checked(audit: Audit, form: ReviewForm) -> NewReview:
 def _progress(opened: OpenAudit) -> dict[str, Any]:
     flags = opened.audit.flags()
     spans = set(zip(flags.video, flags.start, flags.stop, strict=True))
-    current = {span: held for span, held in opened.board.current().items() if span in spans}
-    return progress(current, total=len(flags)) | {"last": opened.board.last}
+    current = {
+        span: reviews for span, reviews in opened.decisions.by_span().items() if span in spans
+    }
+    return progress(current, total=len(flags)) | {"last": opened.decisions.last}
 
 
 def progress(current: Mapping[SpanKey, Sequence[Review]], *, total: int) -> dict[str, Any]:
-    """Counts of the last decision on each span, and the precision of flags that they show."""
+    """Counts of the last decision on each span, and the precision of the flags so far."""
     last = Counter(reviews[-1].decision for reviews in current.values())
     wrong, correct = last[Decision.WRONG] + last[Decision.BOUNDARY], last[Decision.CORRECT]
     low, high = wilson_interval(wrong, wrong + correct)
@@ -109,12 +108,12 @@ def progress(current: Mapping[SpanKey, Sequence[Review]], *, total: int) -> dict
         "precision": wrong / (wrong + correct) if wrong + correct else None,
         "precision_low": low,
         "precision_high": high,
-        "reviewers": dict(Counter(r.reviewer for held in current.values() for r in held)),
+        "reviewers": dict(Counter(r.reviewer for reviews in current.values() for r in reviews)),
     }
 
 
 def wilson_interval(hits: int, total: int) -> tuple[float | None, float | None]:
-    """Wilson's 95 % interval of a share; None where nothing was counted."""
+    """Wilson's 95 % interval of a share; None if nothing was counted."""
     if not total:
         return None, None
     share, z = hits / total, NORMAL_95

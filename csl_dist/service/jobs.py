@@ -1,4 +1,4 @@
-"""Runs that are submitted through the service: as Ray jobs, which also remember their roots."""
+"""Runs submitted through the service: as Ray jobs, whose metadata names the run roots."""
 
 import contextlib
 import threading
@@ -9,19 +9,19 @@ from csl_dist.errors import JobError
 from csl_dist.service.forms import SubmitForm
 
 CHECK_SECONDS = 5.0
-"""How long the list of jobs is trusted."""
+"""Time between two requests for the list of jobs."""
 
 
 def submit(form: SubmitForm, address: str | None) -> tuple[str, str]:
-    """Starts a job; the run root and the job's id."""
-    from csl_dist.cluster.jobs import JobQueue, JobStage  # takes Ray along
+    """Starts a job; returns the run root and the job's id."""
+    from csl_dist.cluster.jobs import JobQueue, JobStage  # imports Ray
 
     config = parse_config(form.config, where="config")
     return config.root, JobQueue(address).submit(config, JobStage(form.stage))
 
 
 class JobRoots:
-    """Run roots of the cluster's jobs: what was submitted is served by every replica."""
+    """Run roots of the cluster's jobs, so that every replica serves what was submitted."""
 
     def __init__(self, address: str | None):
         self._address = address
@@ -30,7 +30,7 @@ class JobRoots:
         self._checked = -CHECK_SECONDS
 
     def roots(self) -> list[str]:
-        """Oldest first; as last known where the cluster does not answer."""
+        """Oldest first; the last known list if the cluster does not answer."""
         from csl_dist.cluster.jobs import JobQueue
 
         with self._lock:

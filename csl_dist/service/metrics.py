@@ -1,7 +1,7 @@
-"""Prometheus metrics of requests, of all replicas together.
+"""Prometheus metrics of requests, summed over all replicas.
 
-Replicas are processes of their own. With PROMETHEUS_MULTIPROC_DIR set they count in files of one
-folder, and whichever is asked adds them up.
+Each replica is a process. If PROMETHEUS_MULTIPROC_DIR is set, all of them count in files of that
+folder, and the replica that gets a request for metrics adds them up.
 """
 
 import os
@@ -22,7 +22,7 @@ REQUESTS = Counter(
 )
 SECONDS = Histogram(
     "csl_request_seconds",
-    "Seconds until the last byte of an answer was sent.",
+    "Seconds until the last byte of a response was sent.",
     ("route",),
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
     registry=REGISTRY,
@@ -30,8 +30,8 @@ SECONDS = Histogram(
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
-class Counted:
-    """Counts and times the requests that an application answers."""
+class RequestMetrics:
+    """Middleware that counts and times requests."""
 
     def __init__(self, app: App):
         self._app = app
@@ -43,16 +43,16 @@ class Counted:
         status = 500
         start = time.perf_counter()
 
-        async def noting(message: Message) -> None:
+        async def send_and_note_status(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
             await send(message)
 
         try:
-            await self._app(scope, receive, noting)
+            await self._app(scope, receive, send_and_note_status)
         finally:
-            # Names of routes and methods are few; paths are as many as somebody likes to send.
+            # By route, not by path: there is no limit to the paths that somebody may send.
             route = getattr(scope.get("route"), "path", "none")
             method = scope["method"] if scope["method"] in METHODS else "other"
             count, seconds = _series(method, route, status)
@@ -66,9 +66,9 @@ def _series(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
 
 
 def metrics_text() -> bytes:
-    """All metrics in the form that Prometheus reads."""
+    """All metrics in the text format of Prometheus."""
     if FOLDER_VARIABLE not in os.environ:
         return generate_latest(REGISTRY)
-    everyone = CollectorRegistry()
-    multiprocess.MultiProcessCollector(everyone)
-    return generate_latest(everyone)
+    all_replicas = CollectorRegistry()
+    multiprocess.MultiProcessCollector(all_replicas)
+    return generate_latest(all_replicas)

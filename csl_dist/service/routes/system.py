@@ -1,0 +1,35 @@
+"""Routes of the service itself: health, metrics, and the token of a browser."""
+
+from fastapi import APIRouter, Response
+
+import csl_dist
+from csl_dist.service.context import ServiceContext
+from csl_dist.service.encoding import json_response
+from csl_dist.service.metrics import metrics_text
+from csl_dist.service.responses import Health
+
+
+def system_routes(context: ServiceContext) -> APIRouter:
+    """Health, metrics and sessions."""
+    routes = APIRouter(tags=["service"])
+    settings = context.settings
+
+    @routes.get("/api/health", response_model=Health)
+    def health() -> Response:
+        """Says that the service is running; needs no token."""
+        return json_response({"status": "ok", "version": csl_dist.__version__})
+
+    @routes.get("/metrics", response_class=Response)
+    def metrics() -> Response:
+        """Number and duration of requests, of all replicas, for Prometheus."""
+        return Response(metrics_text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    @routes.post("/api/session", status_code=204, response_class=Response)
+    def start_session() -> Response:
+        """Copies the token from the header to a cookie, for pictures and videos."""
+        response = Response(status_code=204)
+        if settings.token is not None:
+            response.set_cookie(settings.cookie, settings.token, httponly=True, samesite="strict")
+        return response
+
+    return routes
