@@ -15,7 +15,7 @@ import csl_dist
 from csl_dist.audit.reader import Audit
 from csl_dist.audit.relabel import relabel
 from csl_dist.config import FlagConfig
-from csl_dist.errors import NotReadyError
+from csl_dist.errors import CslError, NotReadyError
 
 
 def naive_losses(video: str, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:

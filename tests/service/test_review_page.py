@@ -17,12 +17,14 @@ import uvicorn
 
 import csl_dist
 from csl_dist.audit.relabel import relabel
-from csl_dist.flag.verdict import put_flags, read_flags
+from csl_dist.flag.verdict import read_flags
 from csl_dist.review.store import store_of
 from csl_dist.service import audits
 from csl_dist.service.app import create_app
 from csl_dist.service.settings import ServiceSettings
+from csl_dist.storage.paths import RunLayout
 from csl_dist.storage.run_file import put_videos, read_videos
+from csl_dist.storage.tables import put_table
 from csl_dist.types import Split
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -56,6 +58,10 @@ def serving(*roots: str, **given: Any) -> Iterator[str]:
     finally:
         server.should_exit = True
         thread.join(timeout=20)
+
+
+def put_flags(layout: RunLayout, table: pd.DataFrame) -> None:
+    put_table(layout.root, layout.FLAGS, table)
 
 
 def more_flags(root: str) -> None:
