@@ -279,6 +279,16 @@ def test_folder_with_a_dot_in_its_name_is_a_folder(tmp_path: Path) -> None:
     check_written(tmp_path, config, dataset, ["labels/x.txt"])
 
 
+def test_file_of_two_names_does_not_hide_that_two_others_meet(tmp_path: Path) -> None:
+    touch(tmp_path / "b/a/x.txt")
+    touch(tmp_path / "data/a/x.txt")
+    (tmp_path / "data/y.txt").symlink_to(touch(tmp_path / "data/z.txt"))
+    names = ["data/a/x.txt", "b/a/x.txt", "b/w.txt", "data/y.txt", "data/z.txt"]
+    files = [str(tmp_path / name) for name in names]
+    found = places(files, tmp_path / "data")
+    assert found[files[0]] != found[files[1]]
+
+
 def test_places_never_leave_the_folder(tmp_path: Path) -> None:
     files = ["/", "..", "../..", "/etc/x", "a/../../b", "data/../x", "./x"]
     for place in places([f"{tmp_path}/{file}/l.txt" for file in files], tmp_path).values():
