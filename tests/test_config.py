@@ -3,12 +3,20 @@ from pathlib import Path
 import pytest
 
 from csl_dist.config import (
+    ActivityNetConfig,
+    Cholec80Config,
+    DatasetConfig,
+    EgoperConfig,
+    ManifestConfig,
+    MstcnConfig,
     RunConfig,
+    SplitLists,
     TrainConfig,
     config_as_dict,
     load_config,
     parse_config,
     set_value,
+    with_absolute_paths,
 )
 from csl_dist.errors import ConfigError
 
@@ -31,6 +39,38 @@ def test_config_as_dict_reads_back_equal() -> None:
 
 
 @pytest.mark.parametrize(
+    "dataset",
+    [
+        ManifestConfig(path="/d", splits=SplitLists(train=("a",), audit=("b", "c"))),
+        ManifestConfig(path="/d", folds=3, group="^P[0-9]", fps=15, truth="/t.csv"),
+        Cholec80Config(path="/d", splits="tecno"),
+        EgoperConfig(path="/d", task="tea", source="frames"),
+        MstcnConfig(path="/d", split=4, features_fps=30.0),
+        ActivityNetConfig(path="/d/a.json", media="/m"),
+    ],
+    ids=lambda dataset: dataset.layout,
+)
+def test_dataset_of_every_layout_reads_back_equal(dataset: DatasetConfig) -> None:
+    config = RunConfig(root="/r", dataset=dataset)
+    assert parse_config(config_as_dict(config), where="") == config
+    assert with_absolute_paths(config) == config
+
+
+def test_dataset_section_without_a_layout_is_a_manifest() -> None:
+    assert parse().dataset == ManifestConfig(path="/d")
+
+
+def test_media_of_activitynet_become_absolute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = RunConfig(root="/r", dataset=ActivityNetConfig(path="a.json", media="m"))
+    assert with_absolute_paths(config).dataset == ActivityNetConfig(
+        path=str(tmp_path / "a.json"), media=str(tmp_path / "m")
+    )
+
+
+@pytest.mark.parametrize(
     ("sections", "sentence"),
     [
         ({"train": {"epoch": 3}}, "unknown key 'train.epoch'; did you mean 'epochs'?"),
@@ -44,6 +84,43 @@ def test_config_as_dict_reads_back_equal() -> None:
         ({"corrupt": {"seed": -1}}, "'corrupt.seed' is -1"),
         ({"train": 3}, "'train' is 3, but must be a section of keys"),
         ({"dataset": {}}, "'dataset.path' is missing"),
+        ({"dataset": 3}, "'dataset' is 3, but must be a section of keys"),
+        ({"dataset": {"path": "d", "gruop": "x"}}, "'dataset.gruop'; did you mean 'group'?"),
+        (
+            {"dataset": {"path": "d", "layout": "mstcn", "splt": 1}},
+            "unknown key 'dataset.splt'; did you mean 'split'?",
+        ),
+        (
+            {"dataset": {"path": "d", "layout": "coco"}},
+            "'dataset.layout' is 'coco', but the layouts are manifest, cholec80, egoper, mstcn, "
+            "activitynet",
+        ),
+        (
+            {"dataset": {"path": "d", "layout": "cholec80", "task": "tea"}},
+            "dataset.task belongs to the layout egoper, but this is cholec80",
+        ),
+        (
+            {"dataset": {"path": "d", "media": "m"}},
+            "dataset.media belongs to the layout activitynet, but this is manifest",
+        ),
+        (
+            {"dataset": {"path": "d", "splits": "tecno"}},
+            "dataset.splits: 'tecno' is neither `own` nor lists of ids (train, val, audit); the "
+            "names paper, tecno and tmrnet belong to the layout cholec80",
+        ),
+        (
+            {"dataset": {"path": "d", "layout": "cholec80", "splits": "papr"}},
+            "dataset.splits: 'papr' is neither one of own, paper, tecno, tmrnet nor lists of ids",
+        ),
+        (
+            {"dataset": {"path": "d", "splits": {"trian": ["a"]}}},
+            "unknown key 'dataset.splits.trian'; did you mean 'train'?",
+        ),
+        ({"dataset": {"path": "d", "splits": {"val": 3}}}, "'dataset.splits.val' is 3"),
+        (
+            {"features": {"adapt": {"epoch": 3}}},
+            "unknown key 'features.adapt.epoch'; did you mean 'epochs'?",
+        ),
         ({"scorers": {}}, "at least one scorer is needed"),
         ({"flag": {"scorer": "x"}}, "flag.scorer is 'x', but the scorers are transformer"),
     ],

@@ -1,20 +1,14 @@
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
-from layout_files import write_activitynet, write_cholec80, write_egoper, write_mstcn
+from layout_files import WRITERS, write_cholec80, write_mstcn
 
 from csl_dist.config import load_config
 from csl_dist.data.init import config_text, draft_config, recognise
 from csl_dist.data.layouts import open_dataset
 from csl_dist.errors import DataError
-
-WRITERS = {
-    "cholec80": lambda root: write_cholec80(root, 3),
-    "egoper": write_egoper,
-    "mstcn": write_mstcn,
-    "activitynet": write_activitynet,
-}
 
 
 @pytest.mark.parametrize("layout", WRITERS)
@@ -80,3 +74,11 @@ def test_folder_that_is_something_else_says_what_it_lacks(
 def test_recognise_prefers_the_layout_that_lacks_nothing(tmp_path: Path) -> None:
     write_cholec80(tmp_path, 1)
     assert recognise(tmp_path) == "cholec80"
+
+
+@pytest.mark.parametrize("layout", WRITERS)
+def test_labels_alone_are_recognised_where_no_media_are_needed(tmp_path: Path, layout: str) -> None:
+    WRITERS[layout](tmp_path)
+    for media in ("videos", "features", "tea/features_10fps"):
+        shutil.rmtree(tmp_path / media, ignore_errors=True)
+    assert recognise(tmp_path, media="optional") == layout

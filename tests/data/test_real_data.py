@@ -56,6 +56,10 @@ def test_breakfast_opens_with_a_problem_for_every_video_without_features(tmp_pat
         len(read_bundle(root / f"splits/{name}.split1.bundle")) for name in ("train", "test")
     )
     assert len(dataset.problems) == listed
+    alone = read_dataset(MstcnConfig(path=str(tmp_path)), media="optional")
+    assert len(alone.videos) == 243
+    assert len(alone.problems) == listed - 243
+    assert all(track.ids_N.size for track in map(alone.track, alone.videos))
 
 
 def test_salads_labels_and_their_swapped_versions_have_the_same_steps() -> None:

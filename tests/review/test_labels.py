@@ -100,3 +100,22 @@ def test_decisions_that_change_no_label_export_nothing(made_root: str, tmp_path:
     decide(made_root, span, "Cid", decision=Decision.UNSURE)
     with pytest.raises(DataError, match="no decision that changes a label"):
         run("reviews", "export", made_root, "--out", str(tmp_path / "out"))
+
+
+def test_export_onto_labels_that_are_read_is_refused(
+    made_root: str, made_folder: Path, tmp_path: Path
+) -> None:
+    decide(made_root, flagged(made_root), decision=Decision.WRONG, label="b")
+    before = (made_folder / "v2.txt").read_text()
+    (tmp_path / "linked").symlink_to(made_folder)
+    for out in (made_folder, tmp_path / "linked", made_folder / "run" / ".."):
+        with pytest.raises(DataError, match="is a file that the audit reads"):
+            run("reviews", "export", made_root, "--out", str(out))
+    assert (made_folder / "v2.txt").read_text() == before
+    out = tmp_path / "fixed"
+    for _ in range(2):
+        run("reviews", "export", made_root, "--out", str(out))
+    run("relabel", made_root, str(out))
+    decide(made_root, (0, 10), decision=Decision.WRONG, label="b")
+    with pytest.raises(DataError, match="is a file that the audit reads"):
+        run("reviews", "export", made_root, "--out", str(out))

@@ -1,6 +1,7 @@
 """Small datasets in every layout that is read."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 from csl_dist.config import (
@@ -8,6 +9,7 @@ from csl_dist.config import (
     Cholec80Config,
     DatasetConfig,
     EgoperConfig,
+    ManifestConfig,
     MstcnConfig,
 )
 from csl_dist.data.layouts.cholec80 import PHASES
@@ -81,3 +83,24 @@ def write_activitynet(root: Path) -> DatasetConfig:
     for name in database:
         touch(root / f"videos/{name}.mkv")
     return ActivityNetConfig(path=str(path))
+
+
+def write_manifest(root: Path) -> ManifestConfig:
+    rows = []
+    for name, split in (("m1", "train"), ("m2", "val"), ("m3", "audit")):
+        touch(root / f"labels/{name}.txt", "cut\ncut\nstir\n-\nstir\n")
+        touch(root / f"videos/{name}.mp4")
+        rows.append(f"{name},videos/{name}.mp4,labels/{name}.txt,{split},5,surgeon {split}")
+    header = "id,source,labels,split,fps,group"
+    touch(root / "manifest.csv", "\n".join([header, *rows, ""]))
+    return ManifestConfig(path=str(root))
+
+
+WRITERS: dict[str, Callable[[Path], DatasetConfig]] = {
+    "manifest": write_manifest,
+    "cholec80": lambda root: write_cholec80(root, 3),
+    "egoper": write_egoper,
+    "mstcn": write_mstcn,
+    "activitynet": write_activitynet,
+}
+"""A small dataset of every layout."""

@@ -84,18 +84,15 @@ class EntryFiles:
         """Corrected files at a path, by the original."""
         originals = places({video.labels for video in videos}, self.folder)
         num_named = Counter(Path(file).name for file in originals)
+        only = {file: Path(file).name for file in originals if num_named[Path(file).name] == 1}
+        if path.is_file():
+            return {file: path for file, name in only.items() if name == path.name}
         found = {}
         for file, place in originals.items():
-            name = Path(file).name
-            is_only = num_named[name] == 1
-            if path.is_file():
-                candidates = [path] if is_only and path.name == name else []
-            else:
-                candidates = [path / place, *([path / name] if is_only else [])]
-            for candidate in candidates:
-                if candidate.is_file():
-                    found[file] = candidate
-                    break
+            candidates = (path / place, path / only.get(file, place))
+            corrected = next((one for one in candidates if one.is_file()), None)
+            if corrected is not None:
+                found[file] = corrected
         return found
 
     def write(self, edits: Edits, out: OutputFolder) -> list[Path]:

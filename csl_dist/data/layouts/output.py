@@ -53,15 +53,16 @@ def places(files: Iterable[str], folder: Path) -> dict[str, Path]:
     As deep as below the dataset's folder, or, of files elsewhere, as below their common parent.
     Where that would make one of two files, as deep as below the common parent of all.
     """
+    folders = (_without_dots(str(folder)), Path(os.path.realpath(folder)))
     inside: dict[str, Path] = {}
     outside: dict[str, Path] = {}
     for file in files:
         path = _without_dots(file)
-        place = _below(path, folder)
-        if place is None:
+        base = next((base for base in folders if path.is_relative_to(base)), None)
+        if base is None:
             outside[file] = path
         else:
-            inside[file] = place
+            inside[file] = path.relative_to(base)
     found = inside | _below_common_parent(outside)
     if _keeps_apart(found):
         return found
@@ -74,13 +75,6 @@ def _without_dots(file: str) -> Path:
     return Path(os.path.realpath(path)) if ".." in path.parts else path
 
 
-def _below(path: Path, folder: Path) -> Path | None:
-    for base in (_without_dots(str(folder)), Path(os.path.realpath(folder))):
-        if path.is_relative_to(base):
-            return path.relative_to(base)
-    return None
-
-
 def _below_common_parent(paths: dict[str, Path]) -> dict[str, Path]:
     if not paths:
         return {}
@@ -90,9 +84,10 @@ def _below_common_parent(paths: dict[str, Path]) -> dict[str, Path]:
 
 def _keeps_apart(found: dict[str, Path]) -> bool:
     """Whether every place is of one file; a file may be listed under several names."""
-    if len(set(found.values())) == len(found):
+    num_places = len(set(found.values()))
+    if num_places == len(found):
         return True
-    return len(set(found.values())) == len({os.path.realpath(file) for file in found})
+    return num_places == len({(place, os.path.realpath(file)) for file, place in found.items()})
 
 
 def _identity(file: str | Path) -> tuple[int, int] | None:
