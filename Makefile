@@ -14,8 +14,8 @@ ROOT ?= runs/demo
 demo: .venv/.installed  ## the whole flow on the embedded dataset
 	@$(BIN)/csl demo --root $(ROOT)
 
-test: .venv/.installed  ## the tests
-	@$(BIN)/python -m pytest -q
+test: .venv/.installed  ## the tests, a worker for each core, and the slowest of them
+	@$(BIN)/python -m pytest -q -n auto --dist loadgroup --no-loadscope-reorder --durations 15
 
 test-slow: .venv/.installed  ## tests that kill processes and build clusters, for minutes
 	@$(BIN)/python -m pytest -q -m slow

@@ -7,6 +7,9 @@
 """
 
 import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
@@ -14,7 +17,19 @@ from real_data import config_of, fps, gestures
 
 from csl_dist.data.media.video import VideoFile
 
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
+from builder import MadeVideo, write_manifest
+
 NAME = "knot_tying"
+
+
+def videos_with_pixels(data: Path) -> Iterator[MadeVideo]:
+    for video in gestures(NAME, data):
+        source = str(data / "jigsaws" / NAME / "video" / f"{video.id}.avi")
+        # Kinematics end some frames before the video, or in one trial 15 s after it.
+        num_frames = len(VideoFile(source).times())
+        names_T = [*video.names_T, *["-"] * num_frames][:num_frames]
+        yield replace(video, names_T=names_T, features_TD=None, source=source)
 
 
 def main() -> None:
@@ -23,16 +38,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True)
     arguments = parser.parse_args()
     data, folder = arguments.data.resolve(), arguments.work.resolve()
-    folder.mkdir(parents=True, exist_ok=True)
-    rows = ["id,source,labels,split,fps,group"]
-    for video in gestures(NAME, data):
-        source = data / "jigsaws" / NAME / "video" / f"{video.id}.avi"
-        # Kinematics end some frames before the video, or in one trial 15 s after it.
-        num_frames = len(VideoFile(str(source)).times())
-        names_T = [*video.names_T, *["-"] * num_frames][:num_frames]
-        (folder / f"{video.id}.txt").write_text("\n".join(names_T) + "\n")
-        rows.append(f"{video.id},{source},{video.id}.txt,audit,{fps(NAME):g},{video.group}")
-    (folder / "manifest.csv").write_text("\n".join([*rows, ""]))
+    write_manifest(folder, videos_with_pixels(data), fps=fps(NAME))
     config = config_of(NAME, folder)
     [weights] = (data / "weights").glob("resnet18*.pth")
     # The file's BatchNorm statistics are those of inputs that are not normalised.

@@ -4,45 +4,34 @@ Nothing of the data is part of the project; the folder is given on the command l
 standardised over the whole dataset, and label files have one class name per frame.
 """
 
+import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import yaml
+
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
+from builder import MadeVideo, write_manifest
 
 DATASETS = ("knot_tying", "needle_passing", "50salads", "gtea", "cholec80")
 CHOLEC80_SECONDS = 5
 """Cholec80's phases last minutes: one frame in so many seconds is used."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RealVideo:
-    """Features (T, D) and class names of one video."""
-
-    id: str
-    features_TD: npt.NDArray[Any]
-    names_T: list[str]
-    group: str
-
-
 def write_real_dataset(name: str, data: Path, folder: Path) -> Path:
     """Writes features, labels, a manifest and `csl.yaml` into a folder; returns the config."""
-    folder.mkdir(parents=True, exist_ok=True)
     videos = list(READERS[name](name, data))
-    frames = np.concatenate([v.features_TD for v in videos]).astype(np.float64)
+    features = [v.features_TD for v in videos if v.features_TD is not None]
+    frames = np.concatenate(features).astype(np.float64)
     mean_D, deviation_D = frames.mean(axis=0), frames.std(axis=0) + 1e-6
-    rows = []
-    for video in videos:
-        normal_TD = ((video.features_TD - mean_D) / deviation_D).astype(np.float32)
-        np.save(folder / f"{video.id}.npy", normal_TD)
-        (folder / f"{video.id}.txt").write_text("\n".join(video.names_T) + "\n")
-        split = cholec80_split(video.id) if name == "cholec80" else "audit"
-        group = "" if name == "cholec80" else video.group
-        rows.append(f"{video.id},{video.id}.npy,{video.id}.txt,{split},{fps(name):g},{group}")
-    (folder / "manifest.csv").write_text("\n".join(["id,source,labels,split,fps,group", *rows, ""]))
+    normal = (
+        replace(video, features_TD=((features_TD - mean_D) / deviation_D).astype(np.float32))
+        for video, features_TD in zip(videos, features, strict=True)
+    )
+    write_manifest(folder, normal, fps=fps(name))
     config = folder / "csl.yaml"
     config.write_text(yaml.safe_dump(config_of(name, folder), sort_keys=False))
     return config
@@ -70,7 +59,7 @@ def fps(name: str) -> float:
     return {"cholec80": 1 / CHOLEC80_SECONDS, "50salads": 1.0, "gtea": 5.0}.get(name, 30.0)
 
 
-def gestures(name: str, data: Path) -> Iterator[RealVideo]:
+def gestures(name: str, data: Path) -> Iterator[MadeVideo]:
     """JIGSAWS: 76 kinematic columns; frames outside of all gestures are unlabelled."""
     root = data / "jigsaws" / name
     for path in sorted((root / "kinematics").glob("*.npy")):
@@ -79,15 +68,16 @@ def gestures(name: str, data: Path) -> Iterator[RealVideo]:
         for line in (root / "gestures" / f"{path.stem}.txt").read_text().splitlines():
             start, stop, gesture = line.split()
             names_T[int(start) - 1 : int(stop)] = [gesture] * (int(stop) - int(start) + 1)
-        yield RealVideo(
+        yield MadeVideo(
             id=path.stem,
             features_TD=features_TD,
             names_T=names_T[: len(features_TD)],
+            split="audit",
             group=path.stem.split("_")[2],
         )
 
 
-def class_scores(name: str, data: Path) -> Iterator[RealVideo]:
+def class_scores(name: str, data: Path) -> Iterator[MadeVideo]:
     """50Salads (mid-level classes) and GTEA: per-frame scores of a spatial CNN."""
     [path] = (data / name).glob("*scores.npz")
     arrays = np.load(path)
@@ -95,24 +85,25 @@ def class_scores(name: str, data: Path) -> Iterator[RealVideo]:
     for key in sorted(arrays):
         if key.startswith(prefix) and key.endswith("__labels"):
             video = key.removeprefix(prefix).removesuffix("__labels")
-            yield RealVideo(
+            yield MadeVideo(
                 id=video,
                 features_TD=arrays[f"{prefix}{video}__scores"],
                 names_T=[f"class {label}" for label in arrays[key]],
+                split="audit",
                 group=video[:2],
             )
 
 
-def tools(name: str, data: Path) -> Iterator[RealVideo]:
+def tools(name: str, data: Path) -> Iterator[MadeVideo]:
     """Cholec80: which of 7 tools are seen."""
     arrays = np.load(data / "cholec80/cholec80_phase_tool_1fps.npz")
     for number in range(1, 81):
         phases = arrays[f"phase_{number:02d}"][::CHOLEC80_SECONDS]
-        yield RealVideo(
+        yield MadeVideo(
             id=f"video{number:02d}",
             features_TD=arrays[f"tools_{number:02d}"][::CHOLEC80_SECONDS],
             names_T=[str(arrays["phase_names"][phase]) for phase in phases],
-            group="",
+            split=cholec80_split(f"video{number:02d}"),
         )
 
 

@@ -1,18 +1,18 @@
 """Several checkpoints of a small model in one go, beside one after the other.
 
-.venv/bin/python benchmarks/stacking.py [--threads 1] [--repeats 5]
+.venv/bin/python benchmarks/stacking.py [--threads 1] [--repeats 5] [--json]
 
 Prints frames x checkpoints per second: videos one at a time, videos in batches as scoring has them,
 and the same batches with the weights of 2, 4 and 8 checkpoints stacked (torch.func.vmap).
 """
 
-import argparse
 import copy
-import statistics
 import time
 from collections.abc import Callable
+from statistics import median
 
 import torch
+from figures import add_repeats, parser_of, positive, print_figures
 from torch import Tensor
 from torch.func import functional_call, stack_module_state, vmap
 
@@ -66,11 +66,12 @@ def rate(run: Callable[[], object], num_frames: int) -> float:
 
 @torch.inference_mode()
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser = parser_of(__doc__)
+    parser.add_argument("--threads", type=positive, default=1)
+    add_repeats(parser, default=5)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
+    figures = {}
     for name, (model, model_arguments, num_frames) in CASES.items():
         spec = ModelSpec(
             name=model, arguments=model_arguments, num_features=WIDTH, num_classes=NUM_CLASSES
@@ -89,8 +90,8 @@ def main() -> None:
         for _ in range(arguments.repeats):
             for way, (run, frames) in ways.items():
                 rates[way].append(rate(run, frames * NUM_CHECKPOINTS))
-        medians = {way: statistics.median(values) for way, values in rates.items()}
-        print(name, *(f"{way} {value:,.0f}" for way, value in medians.items()), sep="  ")
+        figures[name] = {way: round(median(values)) for way, values in rates.items()}
+    print_figures(figures, as_json=arguments.json)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,21 @@ if TYPE_CHECKING:
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts tests together that one worker of pytest-xdist should run.
+
+    All that start Ray are the group `ray`, which comes first as it takes longest; any other file is
+    a group of its own, so that what its fixtures make is made once.
+    """
+    for item in items:
+        if "ray_session" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("ray"))
+        elif item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group").args != ("ray",))
+
+
 @pytest.fixture(scope="session")
 def small_dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of an embedded dataset of 12 short videos; tests do not write to it."""

@@ -14,6 +14,8 @@ import pytest
 import csl_dist
 from csl_dist.audit.status import run_status
 
+pytestmark = pytest.mark.xdist_group("ray")
+
 COMMAND = [sys.executable, "-c", "from csl_dist.cli import main; main()"]
 
 

@@ -1,4 +1,4 @@
-"""`csl bench`: runs a script of the checkout's `benchmarks/`, which an installed csl_dist lacks.
+"""`csl bench`: runs a script of `benchmarks/`, which csl_dist has only where it is checked out.
 
 Everything that a benchmark measures with is in the scripts; nothing of it is imported here.
 """

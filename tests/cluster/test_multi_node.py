@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from ray_cluster import RunningCluster, ray_cluster
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
 
 NUM_UNITS = 24
 

@@ -14,7 +14,7 @@ from machines import HEAD, IMAGE, OWN_FOLDERS, ROWS, WORKER, Machines, ray_machi
 from ray_cluster import PATIENCE
 from s3_server import BUCKET
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
 
 ROOT = f"s3://{BUCKET}/namespaces"
 CSL = [sys.executable, "-m", "csl_dist.cli"]

@@ -14,7 +14,7 @@ from s3_server import BUCKET, FaultyProxy, settings
 
 from csl_dist.storage.url import Storage
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
 
 TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0123456789abcdef" * 4}
 ROOT = f"s3://{BUCKET}/scale-out"

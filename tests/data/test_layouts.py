@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builder import MadeVideo, write_manifest
 from layout_files import touch, write_activitynet, write_cholec80, write_egoper, write_mstcn
 from PIL import Image
 
@@ -235,10 +236,11 @@ def test_lists_choose_videos_and_name_what_is_wrong(tmp_path: Path) -> None:
 
 
 def write_grouped_manifest(root: Path) -> None:
-    rows = [f"v{i},v{i}.npy,v{i}.txt,5,g{i % 4}" for i in range(12)]
-    touch(root / "manifest.csv", "\n".join(["id,source,labels,fps,group", *rows, ""]))
-    for i in range(12):
-        touch(root / f"v{i}.txt", "a\nb\n")
+    videos = (
+        MadeVideo(id=f"v{i}", split="audit", names_T=["a", "b"], group=f"g{i % 4}")
+        for i in range(12)
+    )
+    write_manifest(root, videos, fps=5)
 
 
 def test_folds_audit_every_video_once_and_keep_groups_together(tmp_path: Path) -> None:

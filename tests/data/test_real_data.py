@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builder import MadeVideo, write_manifest
 
 from csl_dist.config import ManifestConfig, MstcnConfig
 from csl_dist.data.feature_files import inspect, slackened
@@ -94,17 +95,17 @@ def test_breakfast_coffee_features_are_frames_first_and_fit_their_labels() -> No
 def write_knot_tying(folder: Path, names: list[str]) -> None:
     """Gesture files (`start end Gk`, 1-based, inclusive) as one name per frame."""
     root = DATA / "jigsaws/knot_tying"
-    rows = []
+    videos = []
     for name in names:
-        num_frames = len(np.load(root / f"kinematics/{name}.npy", mmap_mode="r"))
-        labels = ["-"] * num_frames
+        source = f"{root}/kinematics/{name}.npy"
+        labels = ["-"] * len(np.load(source, mmap_mode="r"))
         for line in read_lines(root / f"gestures/{name}.txt"):
             start, stop, gesture = line.split()
             labels[int(start) - 1 : int(stop)] = [gesture] * (int(stop) - int(start) + 1)
-        (folder / f"{name}.txt").write_text("\n".join(labels) + "\n")
         subject = name.split("_")[2]
-        rows.append(f"{name},{root}/kinematics/{name}.npy,{name}.txt,30,{subject}")
-    (folder / "manifest.csv").write_text("\n".join(["id,source,labels,fps,group", *rows, ""]))
+        video = MadeVideo(id=name, split="audit", names_T=labels, source=source, group=subject)
+        videos.append(video)
+    write_manifest(folder, videos, fps=30)
 
 
 def knot_tying_names() -> list[str]:

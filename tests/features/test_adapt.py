@@ -15,7 +15,7 @@ from csl_dist.training.inputs import Inputs, open_inputs
 from csl_dist.training.models import build_scorer
 from csl_dist.training.stage import training_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
 
 COMMAND = [sys.executable, "-c", "from csl_dist.cli import main; main()"]
 

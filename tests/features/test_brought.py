@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.xdist_group("ray")
+
 COMMAND = [sys.executable, "-c", "from csl_dist.cli import main; main()"]
 NUM_CLASSES, WIDTH = 4, 12
 

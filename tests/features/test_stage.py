@@ -15,6 +15,8 @@ from csl_dist.config import load_config
 from csl_dist.features.store import FeatureStore
 from csl_dist.training.inputs import open_inputs
 
+pytestmark = pytest.mark.xdist_group("ray")
+
 COMMAND = [sys.executable, "-c", "from csl_dist.cli import main; main()"]
 ENCODER, DECODER = "MapBatches(_EncodeChunks)", "Map(_DecodeChunks)"
 

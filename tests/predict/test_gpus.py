@@ -11,6 +11,8 @@ from builder import write_checkpoints, write_random_dataset
 from csl_dist.config import load_config
 from csl_dist.training.inputs import open_inputs
 
+pytestmark = pytest.mark.xdist_group("ray")
+
 SCRIPT = """
 import sys
 import ray

@@ -18,7 +18,7 @@ from ray_cluster import RunningCluster, ray_cluster
 from csl_dist.config import load_config
 from csl_dist.training.inputs import open_inputs
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
 
 COMMAND = [sys.executable, "-c", "from csl_dist.cli import main; main()", "audit"]
 NUM_VIDEOS, NUM_FRAMES, NUM_CHECKPOINTS, NUM_KILLS = 24, 300, 60, 10

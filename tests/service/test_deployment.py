@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from processes import descendants, kill_below
 
+pytestmark = pytest.mark.xdist_group("ray")
+
 PATIENCE = 120
 
 

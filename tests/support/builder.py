@@ -38,7 +38,7 @@ Pixels = npt.NDArray[np.uint8]
 WIDTH, NUM_CLASSES = 512, 7
 """Of the dataset of random numbers."""
 TRAINING = "made"
-HEADER = "id,source,labels,split,fps"
+HEADER = "id,source,labels,split,fps,group"
 
 
 # The dataset
@@ -55,6 +55,7 @@ class MadeVideo:
     """Written as `<id>.npy`."""
     source: str = ""
     """File of the pixels or features, relative to the manifest; `<id>.npy` where it is empty."""
+    group: str = ""
 
 
 def write_manifest(
@@ -68,7 +69,7 @@ def write_manifest(
             np.save(folder / f"{video.id}.npy", video.features_TD)
         (folder / f"{video.id}.txt").write_text(label_text(video.names_T))
         source = video.source or f"{video.id}.npy"
-        rows.append(f"{video.id},{source},{video.id}.txt,{video.split},{fps:g}")
+        rows.append(f"{video.id},{source},{video.id}.txt,{video.split},{fps:g},{video.group}")
     if classes:
         (folder / "classes.txt").write_text(label_text(classes))
     (folder / "manifest.csv").write_text(label_text([HEADER, *rows]))

@@ -11,6 +11,8 @@ import pytest
 from builder import MadeVideo, write_manifest
 from processes import kill_below
 
+pytestmark = pytest.mark.xdist_group("ray")
+
 COMMAND = [sys.executable, "-c", "from csl_dist.cli import main; main()"]
 EPOCHS = 12
 WORKER = "ray::RayTrainWorker"
