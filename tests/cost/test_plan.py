@@ -20,7 +20,7 @@ from csl_dist.cost.plan import (
     supposed_footage,
 )
 from csl_dist.cost.rates import Rates, StageRate, read_rates, write_rates
-from csl_dist.predict.forward import plan_groups
+from csl_dist.predict.units import plan_groups
 from csl_dist.training.models import ModelSpec, build_scorer
 from csl_dist.types import Annotation
 
