@@ -16,10 +16,11 @@ from holdout import HALVES, half
 from csl_dist.config import FlagConfig
 from csl_dist.evaluate.metrics import measured, truth_of_kind
 from csl_dist.evaluate.paper_tables import markdown
-from csl_dist.run import open_run
 from csl_dist.score.ensemble import scale_of
-from csl_dist.score.table import read_all_scored
+from csl_dist.score.table import read_score_tables
 from csl_dist.storage.run_file import read_run_config
+from csl_dist.training.inputs import open_inputs
+from csl_dist.training.scorers import framewise_scorer, temporal_scorer
 from csl_dist.types import ErrorKind, FloatArray, Split
 
 KINDS = (ErrorKind.MISLABEL, ErrorKind.DISORDER)
@@ -45,18 +46,19 @@ RULES: dict[str, Rule] = {
 
 def rule_metrics(root: str, which: str | None) -> pd.DataFrame:
     """Rules in rows, kinds and metrics in columns, of one run and the default score."""
-    run = open_run(read_run_config(root))
-    scored = read_all_scored(run, FlagConfig().score)[Split.AUDIT]
-    temporal, framewise = run.temporal_scorer(), run.framewise_scorer()
+    inputs = open_inputs(read_run_config(root))
+    scored = read_score_tables(inputs, FlagConfig().score)[Split.AUDIT]
+    config = inputs.run.config
+    temporal, framewise = temporal_scorer(config), framewise_scorer(config)
     assert framewise is not None
     standard = {}
     for scorer in (temporal, framewise):
         scale = scale_of(scored.scores[scorer].values())
         standard[scorer] = {v: scale.standard(x) for v, x in scored.scores[scorer].items()}
-    audited = run.dataset.in_split(Split.AUDIT)
+    audited = inputs.run.dataset.in_split(Split.AUDIT)
     chosen = half(audited, which) if which else {video.id for video in audited}
     labels = {a.video: a.labels_T for a in scored.annotations if a.video in chosen}
-    errors = [error for error in run.known_errors() if error.video in chosen]
+    errors = [error for error in inputs.labels.known_errors() if error.video in chosen]
     num_frames = {v: len(x) for v, x in labels.items()}
     rows = {}
     for name, rule in RULES.items():

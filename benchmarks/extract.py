@@ -25,7 +25,7 @@ from csl_dist.cluster.stage import Stage
 from csl_dist.config import FeaturesConfig, RunConfig, parse_config
 from csl_dist.features.encoders import Encoder, build_resnet, torchvision
 from csl_dist.features.stage import extract
-from csl_dist.run import open_run
+from csl_dist.training.inputs import open_inputs
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 from builder import MadeVideo, Pixels, write_manifest, write_video
@@ -53,8 +53,8 @@ def bench_extract(minutes: float, repeats: int) -> dict[str, float]:
             torch.set_num_threads(resources.num_cpus)
             before = forward_rate()
             rates["loop"].append(loop_rate(video))
-            run = open_run(stage_config(Path(folder), repeat))
-            stage = Stage(run=run, console=Console(stderr=True))
+            inputs = open_inputs(stage_config(Path(folder), repeat))
+            stage = Stage(inputs=inputs, console=Console(stderr=True))
             with memory.watched():
                 seconds = seconds_of(partial(extract, stage))
             rates["stage"].append(num_frames / seconds)

@@ -18,9 +18,9 @@ from csl_dist.config import ENSEMBLE
 from csl_dist.evaluate.metrics import measured, truth_of_kind
 from csl_dist.evaluate.paper_tables import markdown
 from csl_dist.measures import SCORE_NAMES
-from csl_dist.run import Run, open_run
-from csl_dist.score.table import read_all_scored
+from csl_dist.score.table import read_score_tables
 from csl_dist.storage.run_file import read_run_config
+from csl_dist.training.inputs import Inputs, open_inputs
 from csl_dist.types import ErrorKind, Split, Video
 
 KINDS = (ErrorKind.MISLABEL, ErrorKind.DISORDER)
@@ -35,16 +35,17 @@ def half(videos: list[Video], which: str) -> set[str]:
     return {video.id for video in videos if (video.group or video.id) in people}
 
 
-def run_metrics(run: Run, which: str) -> Iterator[tuple[str, str, str, str, float]]:
+def run_metrics(inputs: Inputs, which: str) -> Iterator[tuple[str, str, str, str, float]]:
     """Scorer, score, kind, metric and its value on one half of a run's audited videos."""
+    run = inputs.run
     chosen = half(run.dataset.in_split(Split.AUDIT), which)
-    errors = [error for error in run.known_errors() if error.video in chosen]
+    errors = [error for error in inputs.labels.known_errors() if error.video in chosen]
     for score in SCORE_NAMES:
-        scored = read_all_scored(run, score)[Split.AUDIT]
-        labels = {a.video: a.labels_T for a in scored.annotations if a.video in chosen}
+        table = read_score_tables(inputs, score)[Split.AUDIT]
+        labels = {a.video: a.labels_T for a in table.annotations if a.video in chosen}
         num_frames = {video: len(labels_T) for video, labels_T in labels.items()}
         for scorer in (*run.config.scorers, ENSEMBLE):
-            scores = {video: scored.scores[scorer][video] for video in labels}
+            scores = {video: table.scores[scorer][video] for video in labels}
             for kind in KINDS:
                 truth = truth_of_kind(kind, errors, num_frames)
                 values = measured(truth, scores, labels, num_resamples=0)
@@ -56,8 +57,8 @@ def run_metrics(run: Run, which: str) -> Iterator[tuple[str, str, str, str, floa
 def mean_metrics(work: Path, seed: int, which: str) -> pd.DataFrame:
     """Scorers and scores in rows, kinds and metrics in columns: means over the datasets."""
     columns = ["scorer", "score", "kind", "metric", "value"]
-    runs = [open_run(read_run_config(str(work / name / f"seed{seed}"))) for name in DATASETS]
-    rows = [row for run in runs for row in run_metrics(run, which)]
+    runs = [open_inputs(read_run_config(str(work / name / f"seed{seed}"))) for name in DATASETS]
+    rows = [row for inputs in runs for row in run_metrics(inputs, which)]
     frame = pd.DataFrame(rows, columns=columns)
     return frame.pivot_table(
         index=["scorer", "score"], columns=["kind", "metric"], values="value", aggfunc="mean"

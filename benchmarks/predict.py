@@ -29,11 +29,11 @@ from csl_dist.cluster.session import connect
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import parse_config
 from csl_dist.cost.plan import forward_flops
-from csl_dist.predict.plan import plan_scorers, scored_annotations
-from csl_dist.predict.stage import publish, score, scoring_pool, scoring_rows
-from csl_dist.run import Run, open_run
+from csl_dist.predict.plan import plan_scorers
+from csl_dist.predict.stage import predict, prediction_pool, publish, row_prediction
 from csl_dist.storage.url import Storage
 from csl_dist.storage.zarr import open_array
+from csl_dist.training.inputs import Inputs, open_inputs
 from csl_dist.training.models import Place, Scorer, build_scorer
 from csl_dist.types import Split
 
@@ -45,7 +45,7 @@ GEMM_SIZE, GEMM_SECONDS = 1024, 1.0
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A model, and what it is to score."""
+    """A model, and what it is run over."""
 
     model: str
     arguments: dict[str, Any]
@@ -84,17 +84,17 @@ def bench_predict(repeats: int, cases: Sequence[str] = tuple(CASES)) -> dict[str
 
 
 class _CaseBench:
-    """One case on disk, scored again and again."""
+    """One case on disk, predicted again and again."""
 
     def __init__(self, case: Case, folder: Path):
         self._case = case
         self._folder = folder
         sizes = {"num_videos": case.num_videos, "num_frames": case.num_frames}
         write_random_dataset(folder / "data", **sizes, split="audit")
-        self._run = _open(case, folder)
-        write_checkpoints(self._run, "model", case.num_checkpoints)
-        self._annotations = scored_annotations(self._run)
-        self._stage = Stage(run=self._run, console=Console(stderr=True, quiet=True))
+        self._inputs = _open(case, folder)
+        write_checkpoints(self._inputs, "model", case.num_checkpoints)
+        self._annotations = self._inputs.labels.held_out()
+        self._stage = Stage(inputs=self._inputs, console=Console(stderr=True, quiet=True))
         self.last_seconds = 0.0
 
     def measure(self) -> dict[str, float]:
@@ -106,7 +106,9 @@ class _CaseBench:
         loop = self._loop_seconds(num_cores, self._load_stored)
         npy_loop = self._loop_seconds(num_cores, self._load_npy)
         lengths = [self._case.num_frames] * self._case.num_videos
-        flops = forward_flops(self._run.model_spec("model"), lengths) * self._case.num_checkpoints
+        flops = (
+            forward_flops(self._inputs.model_spec("model"), lengths) * self._case.num_checkpoints
+        )
         num_frames = sum(lengths) * self._case.num_checkpoints
         return {
             "gemm_share": flops / seconds / gemm,
@@ -116,26 +118,26 @@ class _CaseBench:
         }
 
     def seconds(self, num_workers: int) -> float:
-        """What scoring takes, from the plan to published trajectories, once workers have started.
+        """What it takes from the plan to published trajectories, once workers have started.
 
         All that an audit writes is deleted first.
         """
         for part in ("records", "rows.zarr", "trajectories.zarr"):
-            self._run.layout.scorer("model").delete_folder(part)
-        with scoring_pool(self._stage, self._annotations) as pool:
+            self._inputs.run.layout.scorer("model").delete_folder(part)
+        with prediction_pool(self._stage) as pool:
             pool.num_actors = num_workers
             pool.start(num_workers)
             pool.wait_until_started()
             begun = time.perf_counter()
-            plans = plan_scorers(self._run, self._annotations)
-            with scoring_rows(self._stage, plans) as rows:
-                rows.score(plans, pool)
+            plans = plan_scorers(self._inputs)
+            with row_prediction(self._stage, plans) as rows:
+                rows.predict(plans, pool)
             publish(self._stage, plans, pool)
             return time.perf_counter() - begun
 
     def rerun_seconds(self) -> float:
-        """What an audit takes to find that all is scored."""
-        return seconds_of(lambda: score(self._stage))
+        """What an audit takes to find that all is predicted."""
+        return seconds_of(lambda: predict(self._stage))
 
     def _load_stored(self, video: str) -> npt.NDArray[np.float32]:
         array = open_array(Storage(str(self._folder / "data")), f"{video}.zarr")
@@ -150,7 +152,7 @@ class _CaseBench:
     ) -> float:
         """What one would write in a page: checkpoint by checkpoint, video by video."""
         torch.set_num_threads(num_threads)
-        model = build_scorer(self._run.model_spec("model")).eval()
+        model = build_scorer(self._inputs.model_spec("model")).eval()
         paths = sorted((self._folder / "run").rglob("model.safetensors"))
         labels = {a.video: torch.from_numpy(a.labels_T) for a in self._annotations}
         begun = time.perf_counter()
@@ -172,7 +174,7 @@ def _video_losses(model: Scorer, features_TD: Tensor, labels_T: Tensor) -> Tenso
     return cross_entropy(logits_TC, labels_T, reduction="none")
 
 
-def _open(case: Case, folder: Path) -> Run:
+def _open(case: Case, folder: Path) -> Inputs:
     data = {
         "root": str(folder / "run"),
         "dataset": {"path": str(folder / "data")},
@@ -180,9 +182,9 @@ def _open(case: Case, folder: Path) -> Run:
         "train": {"epochs": case.num_checkpoints},
         "audit": {"swapped_copies": 0},
     }
-    run = open_run(parse_config(data, where="the benchmark"))
-    assert len(run.dataset.in_split(Split.AUDIT)) == case.num_videos
-    return run
+    inputs = open_inputs(parse_config(data, where="the benchmark"))
+    assert len(inputs.run.dataset.in_split(Split.AUDIT)) == case.num_videos
+    return inputs
 
 
 def gemm_rate(num_threads: int) -> float:

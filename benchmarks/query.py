@@ -20,8 +20,8 @@ from figures import parser_of, positive, print_figures, seconds_of
 
 from csl_dist.audit.reader import Audit, open_audit
 from csl_dist.config import ManifestConfig, RunConfig, ScorerConfig
+from csl_dist.pipeline import open_stage
 from csl_dist.predict.trajectories import QUERY_CHUNK_FRAMES
-from csl_dist.run import open_run, write_run_file
 from csl_dist.types import Split
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
@@ -85,9 +85,8 @@ def write_audit(folder: Path, num_checkpoints: int, num_frames: int) -> Audit:
         dataset=ManifestConfig(path=str(folder / "data")),
         scorers={SCORER: ScorerConfig(arguments={"preset": "tiny"})},
     )
-    run = open_run(config)
-    write_run_file(run)
-    write_checkpoints(run, SCORER, 1, with_weights=False)
+    inputs = open_stage(config).inputs
+    write_checkpoints(inputs, SCORER, 1, with_weights=False)
     rng = np.random.default_rng(0)
 
     def log_probabilities(epoch: int) -> npt.NDArray[np.float32]:
@@ -98,9 +97,9 @@ def write_audit(folder: Path, num_checkpoints: int, num_frames: int) -> Audit:
         return logits_TC
 
     write_trajectories(
-        run, SCORER, {VIDEO: num_frames}, log_probabilities, num_epochs=num_checkpoints
+        inputs, SCORER, {VIDEO: num_frames}, log_probabilities, num_epochs=num_checkpoints
     )
-    write_scores(run, SCORER, run.split_annotations(Split.AUDIT))
+    write_scores(inputs, SCORER, inputs.labels.in_split(Split.AUDIT))
     return open_audit(config.root)
 
 

@@ -17,9 +17,9 @@ from torch.nn.functional import cross_entropy
 from csl_dist.cluster.session import connect
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import RunConfig, parse_config
-from csl_dist.features.store import FeatureReader
-from csl_dist.run import open_run
+from csl_dist.features.source import FeatureReader
 from csl_dist.training.batches import padded_batch
+from csl_dist.training.inputs import open_inputs
 from csl_dist.training.models import build_scorer
 from csl_dist.training.stage import Training, fit_trainings, training_of
 from csl_dist.training.train import class_counts, class_weights, epoch_batches
@@ -43,13 +43,12 @@ def bench_train(repeats: int) -> dict[str, float]:
         write_random_dataset(Path(folder), **sizes, split="train")
         connect()
         for repeat in range(repeats):
-            run = open_run(run_config(Path(folder), repeat))
-            training = training_of(run, "transformer", run.dataset.folds[0])
+            inputs = open_inputs(run_config(Path(folder), repeat))
+            training = training_of(inputs, "transformer", inputs.run.dataset.folds[0])
             loop = loop_rate(training, Path(folder))
-            fit_trainings(
-                Stage(run=run, console=Console(stderr=True)), [training], title="train: epochs"
-            )
-            rates.append(worker_rate(run.config, training))
+            stage = Stage(inputs=inputs, console=Console(stderr=True))
+            fit_trainings(stage, [training], title="train: epochs")
+            rates.append(worker_rate(inputs.run.config, training))
             ratios.append(rates[-1] / loop)
     return {
         "vs_loop": round(median(ratios), 3),
@@ -78,7 +77,7 @@ def loop_rate(training: Training, folder: Path) -> float:
     """Frames per second of what one would write in a page, from the second epoch on."""
     torch.set_num_threads(1)
     task = training.task
-    reader = FeatureReader(training.features, {})
+    reader = FeatureReader(training.features)
     labels = {a.video: torch.from_numpy(a.labels_T) for a in task.annotations}
     weights_C = torch.from_numpy(class_weights(class_counts(task.annotations, NUM_CLASSES))).float()
     model = build_scorer(task.model).train()

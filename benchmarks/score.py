@@ -1,6 +1,6 @@
-"""Reduces and flags many made-up trajectories, and prints seconds and peak memory.
+"""Scores and flags many made-up trajectories, and prints seconds and peak memory.
 
-.venv/bin/python benchmarks/reduce.py --root DIR [--videos 1000] [--frames 2000]
+.venv/bin/python benchmarks/score.py --root DIR [--videos 1000] [--frames 2000]
     [--checkpoints 200] [--json]
 
 The trajectories (5.2 GB at this size) are written first and kept for the next time.
@@ -18,10 +18,10 @@ from rich.console import Console
 from csl_dist.cluster.session import disconnect
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import AuditConfig, ManifestConfig, RunConfig, ScorerConfig, TrainConfig
-from csl_dist.flag.stage import write_flags
+from csl_dist.flag.stage import flag
 from csl_dist.flag.verdict import read_flags
-from csl_dist.run import Run, open_run
-from csl_dist.score.stage import reduce
+from csl_dist.score.stage import score
+from csl_dist.training.inputs import Inputs, open_inputs
 from csl_dist.types import FloatArray, Split
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
@@ -49,11 +49,11 @@ def write_dataset(folder: Path, num_videos: int, num_frames: int) -> None:
     )
 
 
-def write_all_trajectories(run: Run, num_frames: int, num_checkpoints: int) -> None:
+def write_all_trajectories(inputs: Inputs, num_frames: int, num_checkpoints: int) -> None:
     """Log-probabilities that learn the labels, with a few spans that never do."""
     rng = np.random.default_rng(0)
-    ids = [video.id for video in run.dataset.in_split(Split.VAL, Split.AUDIT)]
-    [annotation] = run.annotations(ids[:1], Split.AUDIT)
+    ids = [video.id for video in inputs.run.dataset.in_split(Split.VAL, Split.AUDIT)]
+    [annotation] = inputs.labels.of(ids[:1], Split.AUDIT)
     for first in range(0, len(ids), GROUP_VIDEOS):
         videos = ids[first : first + GROUP_VIDEOS]
         onehot_TC = np.tile(np.eye(NUM_CLASSES)[annotation.labels_T], (len(videos), 1))
@@ -64,7 +64,7 @@ def write_all_trajectories(run: Run, num_frames: int, num_checkpoints: int) -> N
             _log_probabilities, onehot_TC=onehot_TC, noise_TC=noise_TC, last=num_checkpoints
         )
         lengths = dict.fromkeys(videos, num_frames)
-        write_trajectories(run, SCORER, lengths, logp_of, num_epochs=num_checkpoints)
+        write_trajectories(inputs, SCORER, lengths, logp_of, num_epochs=num_checkpoints)
 
 
 def _log_probabilities(
@@ -90,20 +90,21 @@ def main() -> None:
     )
     if not (arguments.root / "manifest.csv").exists():
         write_dataset(arguments.root, arguments.videos, arguments.frames)
-        run = open_run(config)
-        write_checkpoints(run, SCORER, 1, with_weights=False)
-        write_all_trajectories(run, arguments.frames, arguments.checkpoints)
-    run = open_run(config)
+        inputs = open_inputs(config)
+        write_checkpoints(inputs, SCORER, 1, with_weights=False)
+        write_all_trajectories(inputs, arguments.frames, arguments.checkpoints)
+    inputs = open_inputs(config)
+    run = inputs.run
     run.layout.root.delete_folder("scores.zarr")
     run.layout.root.delete_folder("records")
-    workers = WorkerMemory("_reduce_videos")
-    stage = Stage(run=run, console=Console(stderr=True), verbose=False)
+    workers = WorkerMemory("_score_videos")
+    stage = Stage(inputs=inputs, console=Console(stderr=True))
     with workers.watched():
-        reduce_seconds = seconds_of(lambda: reduce(stage))
-    flag_seconds = seconds_of(lambda: write_flags(run))
+        score_seconds = seconds_of(lambda: score(stage))
+    flag_seconds = seconds_of(lambda: flag(stage))
     disconnect()
     figures = {
-        "reduce_s": round(reduce_seconds, 1),
+        "score_s": round(score_seconds, 1),
         "flag_s": round(flag_seconds, 1),
         "worker_peak_mb": round(workers.peak_bytes / 2**20),
         "driver_peak_mb": driver_mib(),

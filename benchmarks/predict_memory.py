@@ -1,6 +1,6 @@
-"""Memory of scoring: the most that a worker and the driver hold, for some videos and checkpoints.
+"""Memory of prediction: the most that a worker and the driver hold.
 
-.venv/bin/python benchmarks/score_memory.py --videos 1000 --checkpoints 10 [--frames 500] [--json]
+.venv/bin/python benchmarks/predict_memory.py --videos 1000 --checkpoints 10 [--frames 500] [--json]
 
 Pages of mapped features count in a worker's size, though all workers share
 them and the system takes them back when it needs room; `private_mib` is without them.
@@ -17,8 +17,8 @@ from rich.console import Console
 from csl_dist.cluster.session import connect, disconnect
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import parse_config
-from csl_dist.predict.stage import score
-from csl_dist.run import open_run
+from csl_dist.predict.stage import predict
+from csl_dist.training.inputs import open_inputs
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 from builder import write_checkpoints, write_random_dataset
@@ -41,13 +41,13 @@ def main() -> None:
             "train": {"epochs": arguments.checkpoints},
             "audit": {"swapped_copies": 0},
         }
-        run = open_run(parse_config(config, where="the benchmark"))
-        write_checkpoints(run, "framewise", arguments.checkpoints)
+        inputs = open_inputs(parse_config(config, where="the benchmark"))
+        write_checkpoints(inputs, "framewise", arguments.checkpoints)
         connect()
         memory = WorkerMemory()
-        stage = Stage(run=run, console=Console(stderr=True, quiet=True))
+        stage = Stage(inputs=inputs, console=Console(stderr=True, quiet=True))
         with memory.watched():
-            seconds = seconds_of(lambda: score(stage))
+            seconds = seconds_of(lambda: predict(stage))
         disconnect()
     figures = {
         "videos": arguments.videos,
