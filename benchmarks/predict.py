@@ -123,7 +123,7 @@ class _CaseBench:
         All that an audit writes is deleted first.
         """
         for part in ("records", "rows.zarr", "trajectories.zarr"):
-            self._inputs.run.layout.scorer("model").delete_folder(part)
+            self._inputs.run.paths.scorer("model").delete_folder(part)
         with prediction_pool(self._stage) as pool:
             pool.num_actors = num_workers
             pool.start(num_workers)

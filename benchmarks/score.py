@@ -95,8 +95,8 @@ def main() -> None:
         write_all_trajectories(inputs, arguments.frames, arguments.checkpoints)
     inputs = open_inputs(config)
     run = inputs.run
-    run.layout.root.delete_folder("scores.zarr")
-    run.layout.root.delete_folder("records")
+    run.paths.root.delete_folder("scores.zarr")
+    run.paths.root.delete_folder("records")
     workers = WorkerMemory("_score_videos")
     stage = Stage(inputs=inputs, console=Console(stderr=True))
     with workers.watched():
@@ -108,7 +108,7 @@ def main() -> None:
         "flag_s": round(flag_seconds, 1),
         "worker_peak_mb": round(workers.peak_bytes / 2**20),
         "driver_peak_mb": driver_mib(),
-        "flags": len(read_flags(run.layout)),
+        "flags": len(read_flags(run.paths)),
     }
     print_figures(figures, as_json=arguments.json)
 

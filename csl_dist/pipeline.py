@@ -95,5 +95,5 @@ def _put_run(inputs: Inputs) -> None:
         has_known_errors=inputs.labels.has_known_errors(),
         versions={"python": platform.python_version()} | {p: version(p) for p in PACKAGES},
     )
-    put_run_file(run.layout, content)
-    put_videos(run.layout, run.dataset.videos)
+    put_run_file(run.paths, content)
+    put_videos(run.paths, run.dataset.videos)

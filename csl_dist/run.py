@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from csl_dist.config import RunConfig
 from csl_dist.data.dataset import Dataset
 from csl_dist.data.layouts import open_dataset
-from csl_dist.storage.paths import RunLayout
+from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.url import Storage
 
 
@@ -14,16 +14,16 @@ class Run:
     """One configuration with the videos that it names and the root that it writes to."""
 
     config: RunConfig
-    layout: RunLayout
+    paths: RunPaths
     dataset: Dataset
 
 
 def open_run(config: RunConfig) -> Run:
     """Reads the list of a dataset's videos; writes nothing."""
-    return Run(config, RunLayout(Storage(config.root)), open_dataset(config.dataset))
+    return Run(config, RunPaths(Storage(config.root)), open_dataset(config.dataset))
 
 
 def feature_storage(config: RunConfig) -> Storage:
     """The feature store of a run: its own, or one that runs share."""
     shared = config.features.store
-    return Storage(shared) if shared else RunLayout(Storage(config.root)).features
+    return Storage(shared) if shared else RunPaths(Storage(config.root)).features

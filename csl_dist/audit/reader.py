@@ -24,7 +24,7 @@ from csl_dist.score.formulas import (
 )
 from csl_dist.score.store import ScoreStore
 from csl_dist.score.under import LabelledTrajectory, Labels, class_ids
-from csl_dist.storage.paths import RunLayout
+from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.run_file import read_run_file, read_videos
 from csl_dist.storage.tables import read_table
 from csl_dist.storage.url import Storage, key_part
@@ -62,9 +62,9 @@ class Audit:
         run = read_run_file(root)
         self.config = run.config
         self.classes = run.classes
-        self.layout = RunLayout(Storage(root))
-        self.videos_by_id = {video.id: video for video in read_videos(self.layout)}
-        self._verdicts = _verdicts(self.layout)
+        self.paths = RunPaths(Storage(root))
+        self.videos_by_id = {video.id: video for video in read_videos(self.paths)}
+        self._verdicts = _verdicts(self.paths)
         if draft is not None:
             revision = draft[0]
             self._verdicts[revision] = draft[1]
@@ -77,13 +77,13 @@ class Audit:
 
     def __repr__(self) -> str:
         num_videos = len(self.held_out_videos())
-        return f"Audit({self.layout.root.url!r}, {num_videos} videos, revision {self.revision})"
+        return f"Audit({self.paths.root.url!r}, {num_videos} videos, revision {self.revision})"
 
     @property
     def verdict(self) -> Verdict:
         """What decided on the flags; NotReadyError where there are none yet."""
         if self.revision not in self._verdicts:
-            raise NotReadyError(f"{self.layout.root.url} has no flags yet; run `csl audit`")
+            raise NotReadyError(f"{self.paths.root.url} has no flags yet; run `csl audit`")
         return self._verdicts[self.revision]
 
     @property
@@ -126,7 +126,7 @@ class Audit:
         """What an unfinished run lacks, a sentence each; empty where all is there."""
         sentences = []
         wanted = [video.id for video in self.held_out_videos()]
-        scored = {unit.name for unit in ScoreStore(self.layout.scores).done()}
+        scored = {unit.name for unit in ScoreStore(self.paths.scores).done()}
         for scorer in self.scorers:
             published = self._store(scorer).published_fingerprints()
             without = [video for video in wanted if key_part(video) not in published]
@@ -186,14 +186,14 @@ class Audit:
 
     @cached_property
     def _flags(self) -> pd.DataFrame:
-        return read_flags(self.layout.revision(self.revision))
+        return read_flags(self.paths.revision(self.revision))
 
     def corrections(self) -> pd.DataFrame:
         """Spans whose label this audit corrected; empty for the first."""
-        layout = self.layout.revision(self.revision)
+        paths = self.paths.revision(self.revision)
         if not self.revision:
             return pd.DataFrame()
-        return read_table(layout.root, layout.CORRECTIONS)
+        return read_table(paths.root, paths.CORRECTIONS)
 
     def scores(self, video: str, *, scorer: str | None = None) -> pd.DataFrame:
         """Every stored score of a video, a row a frame. Higher is more suspicious."""
@@ -373,7 +373,7 @@ class Audit:
         return max(wanted, default=0)
 
     def _scores_of(self, video: str) -> ScoreStore:
-        return ScoreStore(self.layout.revision(self._corrected_by(video)).scores)
+        return ScoreStore(self.paths.revision(self._corrected_by(video)).scores)
 
     def _read_annotation(self, video: str, scorer: str) -> tuple[Annotation, FloatArray]:
         return self._scores_of(self._known(video)).read_annotation(video, scorer)
@@ -415,7 +415,7 @@ class Audit:
         return facts
 
     def _store(self, scorer: str) -> TrajectoryStore:
-        return TrajectoryStore(self.layout.scorer(scorer))
+        return TrajectoryStore(self.paths.scorer(scorer))
 
     def _scorer(self, scorer: str | None) -> str:
         if scorer is not None and scorer not in self.scorers:
@@ -444,13 +444,13 @@ def _frame_range(frames: slice | int | None, num_frames: int, video: str) -> ran
     return span
 
 
-def _verdicts(layout: RunLayout) -> dict[int, Verdict]:
+def _verdicts(paths: RunPaths) -> dict[int, Verdict]:
     """What every finished audit of a run was decided by, by its number."""
-    keys = (key.split("/") for key in layout.relabelled.list_keys())
-    numbers = sorted(int(number) for number, *rest in keys if rest == [layout.AUDIT])
-    if layout.root.exists(layout.AUDIT):
+    keys = (key.split("/") for key in paths.relabelled.list_keys())
+    numbers = sorted(int(number) for number, *rest in keys if rest == [paths.AUDIT])
+    if paths.root.exists(paths.AUDIT):
         numbers = [0, *numbers]
-    return {number: read_verdict(layout.revision(number)) for number in numbers}
+    return {number: read_verdict(paths.revision(number)) for number in numbers}
 
 
 def _lacking(videos: list[str], total: int, what: str) -> list[str]:

@@ -21,7 +21,7 @@ from csl_dist.flag.rules import APPEARANCE, KindJudge, described, ranked, suspic
 from csl_dist.flag.verdict import put_verdict
 from csl_dist.score.formulas import late_probabilities, trajectory_scores
 from csl_dist.score.store import ScoreStore
-from csl_dist.storage.paths import RunLayout
+from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.tables import put_table
 from csl_dist.types import (
     UNLABELLED,
@@ -73,9 +73,9 @@ def relabel(root: str, labels: Path) -> Relabelled:
             "or give the folder that holds the corrected ones"
         )
     number = before.revisions[-1] + 1
-    layout = before.layout.revision(number)
+    paths = before.paths.revision(number)
     for annotation in changed:
-        _write_scores(before, annotation, ScoreStore(layout.scores))
+        _write_scores(before, annotation, ScoreStore(paths.scores))
     verdict = replace(
         before.verdict,
         labels=str(labels.absolute()),
@@ -83,10 +83,10 @@ def relabel(root: str, labels: Path) -> Relabelled:
         known_errors=_remaining(before.known_errors, changed, before.classes),
     )
     after = Audit(root, draft=(number, verdict))
-    put_table(layout.root, layout.FLAGS, _flags(before, after, changed))
+    put_table(paths.root, paths.FLAGS, _flags(before, after, changed))
     corrections = _corrections(before, after, changed)
-    put_table(layout.root, layout.CORRECTIONS, corrections)
-    put_verdict(layout, verdict)
+    put_table(paths.root, paths.CORRECTIONS, corrections)
+    put_verdict(paths, verdict)
     return Relabelled(before=before, after=open_audit(root), corrections=corrections)
 
 
@@ -121,7 +121,7 @@ def _flags(before: Audit, after: Audit, changed: Sequence[Annotation]) -> pd.Dat
     audited = [a for a in changed if after.videos_by_id[a.video].split is Split.AUDIT]
     kept = before.flags()
     kept = kept[~kept.video.isin([annotation.video for annotation in audited])]
-    judge = _judge(before.layout)
+    judge = _judge(before.paths)
     made = ranked(flag for a in audited for flag in _flags_of(after, a, judge))
     parts = [part for part in (kept, made) if len(part)]
     table = pd.concat(parts) if parts else made
@@ -150,8 +150,8 @@ def _flags_of(audit: Audit, annotation: Annotation, judge: KindJudge | None) -> 
     )
 
 
-def _judge(layout: RunLayout) -> KindJudge | None:
-    return Calibration.from_json(layout.root.read_json(layout.CALIBRATION)).judge
+def _judge(paths: RunPaths) -> KindJudge | None:
+    return Calibration.from_json(paths.root.read_json(paths.CALIBRATION)).judge
 
 
 def _corrections(before: Audit, after: Audit, changed: Sequence[Annotation]) -> pd.DataFrame:

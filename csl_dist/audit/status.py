@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from csl_dist.config import CNN, RunConfig
 from csl_dist.predict.trajectories import TrajectoryStore
 from csl_dist.run import feature_storage
-from csl_dist.storage.paths import RunLayout
+from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.run_file import read_run_file, read_videos
 from csl_dist.storage.url import Storage, key_part
 from csl_dist.training.opened import current_checkpoints
@@ -25,29 +25,29 @@ def run_status(root: str) -> list[StageStatus]:
     """One line per stage, in order."""
     run = read_run_file(root)
     config = run.config
-    layout = RunLayout(Storage(root))
+    paths = RunPaths(Storage(root))
     records = feature_storage(config).list_keys(f"{run.encoder}/records/videos")
     extracted = {key.rsplit("/", 1)[1].split("@")[0] for key in records}
-    held_out = {key_part(v.id) for v in read_videos(layout) if v.split is not Split.TRAIN}
+    held_out = {key_part(v.id) for v in read_videos(paths) if v.split is not Split.TRAIN}
     lines = [StageStatus(stage="extract", done=len(extracted), total=run.num_to_extract)]
     for scorer, num_epochs in _trained_epochs(config).items():
         done = sum(
-            min(num_epochs, len(current_checkpoints(layout, scorer, fold).published_epochs()))
+            min(num_epochs, len(current_checkpoints(paths, scorer, fold).published_epochs()))
             for fold in range(run.num_folds)
         )
         total = num_epochs * run.num_folds
         lines.append(StageStatus(stage=f"train {scorer}", done=done, total=total))
         if scorer not in config.scorers:
             continue
-        published = TrajectoryStore(layout.scorer(scorer)).published_fingerprints()
+        published = TrajectoryStore(paths.scorer(scorer)).published_fingerprints()
         # Copies of videos, predicted for calibration, are not counted.
         done = len(held_out & published.keys())
         lines.append(StageStatus(stage=f"audit {scorer}", done=done, total=run.num_held_out))
-    outputs = {"flags": RunLayout.FLAGS}
+    outputs = {"flags": RunPaths.FLAGS}
     if run.has_known_errors:
-        outputs["metrics"] = RunLayout.METRICS
+        outputs["metrics"] = RunPaths.METRICS
     for name, key in outputs.items():
-        lines.append(StageStatus(stage=name, done=int(layout.root.exists(key)), total=1))
+        lines.append(StageStatus(stage=name, done=int(paths.root.exists(key)), total=1))
     return lines
 
 

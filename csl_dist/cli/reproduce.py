@@ -26,7 +26,7 @@ def reproduce(
     from csl_dist.evaluate.paper import published_for
     from csl_dist.evaluate.paper_tables import latex, markdown, paper_tables
     from csl_dist.evaluate.reproduce import with_planted_errors
-    from csl_dist.storage.paths import RunLayout
+    from csl_dist.storage.paths import RunPaths
     from csl_dist.storage.url import Storage
     from csl_dist.training.inputs import open_inputs
 
@@ -37,14 +37,14 @@ def reproduce(
     for seed in range(seeds):
         say(f"seed {seed + 1} of {seeds}")
         results.append(_seed_results(base, seed, noise, verbose))
-    layout = RunLayout(Storage(base.root))
+    paths = RunPaths(Storage(base.root))
     for name, table in paper_tables(results, published_for(base.dataset)).items():
         text = markdown(table)
-        layout.tables.put(f"{name}.md", text.encode())
-        layout.tables.put(f"{name}.csv", table.to_csv(index=False).encode())
-        layout.tables.put(f"{name}.tex", latex(table).encode())
+        paths.tables.put(f"{name}.md", text.encode())
+        paths.tables.put(f"{name}.csv", table.to_csv(index=False).encode())
+        paths.tables.put(f"{name}.tex", latex(table).encode())
         console.print(f"\n{name.replace('_', ' ')}\n\n{text}", markup=False, soft_wrap=True)
-    say(f"tables: {layout.tables.url}")
+    say(f"tables: {paths.tables.url}")
 
 
 def _seed_results(base: RunConfig, seed: int, noise: bool, verbose: bool) -> "SeedResults":

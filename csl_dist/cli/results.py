@@ -14,11 +14,11 @@ def status(root: Root) -> None:
     from csl_dist.audit.status import run_status
     from csl_dist.cli import tables
     from csl_dist.predict.pulse import read_pulse
-    from csl_dist.storage.paths import RunLayout
+    from csl_dist.storage.paths import RunPaths
     from csl_dist.storage.url import Storage
 
     console.print(tables.status_table(run_status(root)))
-    pulse = read_pulse(RunLayout(Storage(root)))
+    pulse = read_pulse(RunPaths(Storage(root)))
     if pulse is not None:
         say(pulse.report())
 

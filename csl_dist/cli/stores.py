@@ -9,7 +9,7 @@ import typer
 from csl_dist.cli.app import ConfigPath, Overrides, Root, app, complain, console, say
 from csl_dist.config import load_config
 from csl_dist.errors import CheckpointError, ConfigError, DataError, StorageError
-from csl_dist.storage.paths import RunLayout
+from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.url import Storage
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _feature_storage(url: str) -> Storage:
     from csl_dist.run import feature_storage
     from csl_dist.storage.run_file import read_run_config
 
-    if Storage(url).exists(RunLayout.RUN):
+    if Storage(url).exists(RunPaths.RUN):
         return feature_storage(read_run_config(url))
     storage = Storage(url)
     if not storage.list_keys():
@@ -211,7 +211,7 @@ def _published(root: str) -> Iterator[tuple[str, str, "TrajectoryStore"]]:
 
     audit = open_audit(root)
     for scorer in audit.scorers:
-        store = TrajectoryStore(audit.layout.scorer(scorer))
+        store = TrajectoryStore(audit.paths.scorer(scorer))
         known = store.published_fingerprints()
         for video in audit.held_out_videos():
             for name in (video.id, copy_id(video.id)):

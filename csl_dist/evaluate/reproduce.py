@@ -10,7 +10,7 @@ from csl_dist.evaluate.metrics import measured, truth_of_kind
 from csl_dist.evaluate.paper import STRATEGIES
 from csl_dist.predict.plan import store_of
 from csl_dist.score.formulas import chosen_rows, frame_losses, smooth, trajectory_blocks
-from csl_dist.storage.paths import RunLayout
+from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.url import Storage
 from csl_dist.training.inputs import Inputs
 from csl_dist.types import ErrorKind, FloatArray, Split
@@ -70,9 +70,9 @@ def frozen_variant(main: Variant, temporal: str) -> Variant:
 
 def _elsewhere(config: RunConfig, name: str) -> RunConfig:
     """The config with a root of its own below, and the features of the root above."""
-    layout = RunLayout(Storage(config.root))
-    store = config.features.store or layout.features.url
-    root = layout.variant(name).url
+    paths = RunPaths(Storage(config.root))
+    store = config.features.store or paths.features.url
+    root = paths.variant(name).url
     return replace(config, root=root, features=replace(config.features, store=store))
 
 

@@ -26,7 +26,7 @@ from csl_dist.predict.plan import store_of
 from csl_dist.score.formulas import trajectory_blocks
 from csl_dist.score.table import scores_made, smoothed_scores, stored_scores
 from csl_dist.storage.ledger import Unit, made_once
-from csl_dist.storage.paths import RunLayout
+from csl_dist.storage.paths import RunPaths
 from csl_dist.training.inputs import Inputs
 from csl_dist.training.scorers import flag_scorer, temporal_scorer
 from csl_dist.types import Annotation, ErrorKind, FloatArray, IntArray, Split, fingerprint
@@ -41,16 +41,16 @@ def evaluate(stage: Stage) -> dict[str, Any]:
     """Compares scores and flags with the known errors, and returns `metrics.json`."""
     inputs, run = stage.inputs, stage.run
     errors = fingerprint([str(error) for error in inputs.labels.known_errors()])
-    flags = read_flags(run.layout)
+    flags = read_flags(run.paths)
     unit = Unit("metrics", fingerprint(scores_made(run), errors, flags.to_csv(), run.config.score))
-    root = run.layout.root
+    root = run.paths.root
     made_once(
         root,
         unit,
-        (RunLayout.METRICS,),
-        lambda: root.put_json(RunLayout.METRICS, make_metrics(inputs)),
+        (RunPaths.METRICS,),
+        lambda: root.put_json(RunPaths.METRICS, make_metrics(inputs)),
     )
-    metrics: dict[str, Any] = root.read_json(RunLayout.METRICS)
+    metrics: dict[str, Any] = root.read_json(RunPaths.METRICS)
     return metrics
 
 
@@ -85,7 +85,7 @@ def make_metrics(inputs: Inputs) -> dict[str, Any]:
         "temporal_scorer": temporal_scorer(config),
         "top_percent_minutes": {kind: _budgets(truth, seconds) for kind, truth in truths.items()},
         "scorers": scorers,
-        "flags": flag_metrics(errors, read_flags(inputs.run.layout)),
+        "flags": flag_metrics(errors, read_flags(inputs.run.paths)),
     }
 
 

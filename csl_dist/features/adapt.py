@@ -18,7 +18,7 @@ from csl_dist.config import CNN, FeaturesConfig
 from csl_dist.features.source import FeatureSource
 from csl_dist.features.store import FeatureStore
 from csl_dist.run import Run
-from csl_dist.storage.paths import RunLayout
+from csl_dist.storage.paths import RunPaths
 from csl_dist.training.checkpoints import CheckpointInfo, CheckpointStore
 from csl_dist.training.models import Cnn, build_scorer
 from csl_dist.training.stage import fit_trainings, training_of
@@ -72,7 +72,7 @@ def _actor_maker(
     share = {"num_gpus": 1} if resources.num_gpus else {"num_cpus": 1}
     actor_class = ray.remote(**share)(EncodeActor)
     activations, stored = ray.put(base), ray.put(stores)
-    return lambda: actor_class.remote(run.config.features, run.layout, activations, stored)
+    return lambda: actor_class.remote(run.config.features, run.paths, activations, stored)
 
 
 class EncodeActor:
@@ -81,12 +81,12 @@ class EncodeActor:
     def __init__(
         self,
         config: FeaturesConfig,
-        layout: RunLayout,
+        paths: RunPaths,
         activations: FeatureSource,
         stores: dict[int, FeatureStore],
     ):
         self._config = config
-        self._layout = layout
+        self._paths = paths
         self._activations = activations
         self._stores = stores
         self._loaded: tuple[CheckpointInfo, Cnn] | None = None
@@ -127,7 +127,7 @@ class EncodeActor:
     def _cnn(self, encoder: CheckpointInfo) -> Cnn:
         """The adapted stages; those of the last fold are kept."""
         if self._loaded is None or self._loaded[0] != encoder:
-            store = CheckpointStore(self._layout.checkpoints(CNN, encoder.fold, encoder.training))
+            store = CheckpointStore(self._paths.checkpoints(CNN, encoder.fold, encoder.training))
             scorer = build_scorer(encoder.model)
             scorer.load_state_dict(store.load(encoder))
             cnn = scorer.eval().to(self._device).model

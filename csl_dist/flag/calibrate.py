@@ -30,7 +30,7 @@ from csl_dist.score.table import (
     stored_scores,
 )
 from csl_dist.storage.ledger import Unit, made_once
-from csl_dist.storage.paths import RunLayout
+from csl_dist.storage.paths import RunPaths
 from csl_dist.training.inputs import Inputs
 from csl_dist.training.scorers import (
     flag_scorer,
@@ -47,17 +47,17 @@ Flagged = dict[str, Sequence[Span]]
 def write_calibration(inputs: Inputs) -> Calibration:
     """Finds out what the run's rule makes of planted errors, and keeps it."""
     run = inputs.run
-    root = run.layout.root
+    root = run.paths.root
     copies = [copy_id(v.id) for v in run.dataset.in_split(Split.AUDIT, Split.VAL)]
-    versions = ScoreStore(run.layout.scores).versions(copies, run.config.scorers)
+    versions = ScoreStore(run.paths.scores).versions(copies, run.config.scorers)
     made_from = fingerprint(flags_made(run), run.config.audit.swapped_copies, versions)
     made_once(
         root,
         Unit("calibration", made_from),
-        (RunLayout.CALIBRATION,),
-        lambda: root.put_json(RunLayout.CALIBRATION, make_calibration(inputs).as_json()),
+        (RunPaths.CALIBRATION,),
+        lambda: root.put_json(RunPaths.CALIBRATION, make_calibration(inputs).as_json()),
     )
-    return Calibration.from_json(root.read_json(RunLayout.CALIBRATION))
+    return Calibration.from_json(root.read_json(RunPaths.CALIBRATION))
 
 
 def make_calibration(inputs: Inputs) -> Calibration:
@@ -76,7 +76,7 @@ def make_calibration(inputs: Inputs) -> Calibration:
     judge: KindJudge | None = None
     framewise = framewise_scorer(config)
     if framewise is not None and has_ensemble(config) and videos:
-        store = ScoreStore(run.layout.scores)
+        store = ScoreStore(run.paths.scores)
         clean = store.read_all([v.clean.video for v in videos], framewise, APPEARANCE)
         judge = judge_from(videos, clean, appearance)
     swaps = _found_swaps(inputs, inputs.labels.swapped_copies, tables[Split.VAL])

@@ -28,7 +28,7 @@ from csl_dist.score.formulas import late_probabilities, outlying_videos
 from csl_dist.score.store import ScoreStore
 from csl_dist.score.table import ScoreTable, flags_made, read_score_tables, scores_made
 from csl_dist.storage.ledger import Unit, made_once
-from csl_dist.storage.paths import RunLayout
+from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.tables import put_table
 from csl_dist.training.inputs import Inputs
 from csl_dist.training.scorers import flag_scorer, framewise_scorer, temporal_scorer
@@ -49,16 +49,16 @@ def flag(stage: Stage) -> None:
 
 def write_flags(inputs: Inputs, tables: dict[Split, ScoreTable], judge: KindJudge | None) -> int:
     """Flags suspicious spans of the audit videos; returns how many there are."""
-    layout = inputs.run.layout
+    paths = inputs.run.paths
 
     def put_flags() -> None:
         table = ranked(make_flags(inputs, tables, judge))
-        layout.root.put(RunLayout.FLAGS_CSV, table.to_csv(index=False).encode())
-        put_table(layout.root, RunLayout.FLAGS, table)
+        paths.root.put(RunPaths.FLAGS_CSV, table.to_csv(index=False).encode())
+        put_table(paths.root, RunPaths.FLAGS, table)
 
-    keys = (RunLayout.FLAGS, RunLayout.FLAGS_CSV)
-    made_once(layout.root, Unit("flags", flags_made(inputs.run)), keys, put_flags)
-    return len(read_flags(layout))
+    keys = (RunPaths.FLAGS, RunPaths.FLAGS_CSV)
+    made_once(paths.root, Unit("flags", flags_made(inputs.run)), keys, put_flags)
+    return len(read_flags(paths))
 
 
 def make_flags(
@@ -69,7 +69,7 @@ def make_flags(
     audit, scorer = tables[Split.AUDIT], flag_scorer(config)
     taus = run_thresholds(inputs, tables)
     framewise = framewise_scorer(config)
-    scores, store = ScoreStore(run.layout.scores), store_of(inputs, temporal_scorer(config))
+    scores, store = ScoreStore(run.paths.scores), store_of(inputs, temporal_scorer(config))
     flags = []
     for annotation in audit.annotations:
         video = annotation.video
@@ -102,16 +102,16 @@ def run_thresholds(inputs: Inputs, tables: dict[Split, ScoreTable]) -> dict[str,
 def write_video_outliers(inputs: Inputs) -> list[str]:
     """Writes `videos.csv`, how far each video's CSL is off the others'; returns those far off."""
     run = inputs.run
-    scorer, root = temporal_scorer(run.config), run.layout.root
+    scorer, root = temporal_scorer(run.config), run.paths.root
 
     def put_outliers() -> None:
         videos = [video.id for video in run.dataset.in_split(Split.AUDIT)]
-        csl = ScoreStore(run.layout.scores).read_all(videos, scorer, "csl")
-        root.put(RunLayout.VIDEOS, outlying_videos(csl).to_csv(index=False).encode())
+        csl = ScoreStore(run.paths.scores).read_all(videos, scorer, "csl")
+        root.put(RunPaths.VIDEOS, outlying_videos(csl).to_csv(index=False).encode())
 
     unit = Unit("videos", fingerprint(scores_made(run), scorer))
-    made_once(root, unit, (RunLayout.VIDEOS,), put_outliers)
-    table = pd.read_csv(io.BytesIO(root.read(RunLayout.VIDEOS)), dtype={"video": str})
+    made_once(root, unit, (RunPaths.VIDEOS,), put_outliers)
+    table = pd.read_csv(io.BytesIO(root.read(RunPaths.VIDEOS)), dtype={"video": str})
     return table.video[table.outlier].tolist()
 
 
@@ -135,4 +135,4 @@ def write_verdict(inputs: Inputs, tables: dict[Split, ScoreTable]) -> None:
         skipped=skipped_checkpoints(inputs),
         known_errors=tuple(labels.known_errors()) if labels.has_known_errors() else (),
     )
-    put_verdict(run.layout, verdict)
+    put_verdict(run.paths, verdict)

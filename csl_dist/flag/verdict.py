@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from csl_dist.errors import NotReadyError
-from csl_dist.storage.paths import RunLayout
+from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.tables import read_table
 from csl_dist.types import ErrorKind, PlantedError, Span
 
@@ -42,14 +42,14 @@ class Verdict:
     """Videos whose labels were corrected, and whose scores this audit therefore holds itself."""
 
 
-def put_verdict(layout: RunLayout, verdict: Verdict) -> None:
-    layout.root.put_json_if_changed(layout.AUDIT, asdict(verdict))
+def put_verdict(paths: RunPaths, verdict: Verdict) -> None:
+    paths.root.put_json_if_changed(paths.AUDIT, asdict(verdict))
 
 
-def read_verdict(layout: RunLayout) -> Verdict:
-    if not layout.root.exists(layout.AUDIT):
-        raise NotReadyError(f"{layout.root.url} has no flags yet; run `csl audit`")
-    content: dict[str, Any] = layout.root.read_json(layout.AUDIT)
+def read_verdict(paths: RunPaths) -> Verdict:
+    if not paths.root.exists(paths.AUDIT):
+        raise NotReadyError(f"{paths.root.url} has no flags yet; run `csl audit`")
+    content: dict[str, Any] = paths.root.read_json(paths.AUDIT)
     errors = tuple(_known_error(error) for error in content.pop("known_errors"))
     changed = tuple(content.pop("changed"))
     scales = content.pop("scales")
@@ -58,11 +58,11 @@ def read_verdict(layout: RunLayout) -> Verdict:
     return Verdict(known_errors=errors, changed=changed, scales=scales, **content)
 
 
-def read_flags(layout: RunLayout) -> pd.DataFrame:
+def read_flags(paths: RunPaths) -> pd.DataFrame:
     """The flags of an audit, worst first."""
-    if not layout.root.exists(RunLayout.FLAGS):
-        raise NotReadyError(f"{layout.root.url} has no flags yet; run `csl audit`")
-    return read_table(layout.root, RunLayout.FLAGS)
+    if not paths.root.exists(RunPaths.FLAGS):
+        raise NotReadyError(f"{paths.root.url} has no flags yet; run `csl audit`")
+    return read_table(paths.root, RunPaths.FLAGS)
 
 
 def _known_error(content: dict[str, Any]) -> PlantedError:

@@ -26,7 +26,7 @@ from csl_dist.predict.forward import (
 from csl_dist.predict.trajectories import Group, TrajectoryStore
 from csl_dist.predict.units import PredictSlice, PredictUnit
 from csl_dist.storage.ledger import Unit
-from csl_dist.storage.paths import RunLayout
+from csl_dist.storage.paths import RunPaths
 from csl_dist.training.checkpoints import CheckpointStore
 from csl_dist.training.models import ModelSpec, Scorer, build_scorer
 from csl_dist.types import DerivedFrames
@@ -61,13 +61,13 @@ class PredictActor:
     def __init__(
         self,
         config: PredictConfig,
-        layout: RunLayout,
+        paths: RunPaths,
         sources: Mapping[tuple[str, int], FeatureSource],
         derived: Mapping[str, DerivedFrames],
     ):
         self._config = config
-        self._layout = layout
-        folder = node_folder(layout.root.url)
+        self._paths = paths
+        folder = node_folder(paths.root.url)
         self._sources = {
             place: DerivedFeatures(NodeFeatures(source, folder), derived)
             for place, source in sources.items()
@@ -94,14 +94,14 @@ class PredictActor:
 
     def publish(self, task: Publication) -> None:
         """Turns the rows of some videos into trajectories."""
-        store = TrajectoryStore(self._layout.scorer(task.scorer))
+        store = TrajectoryStore(self._paths.scorer(task.scorer))
         store.publish(task.group, task.units, task.videos)
 
     def _predict(self, task: PredictSlice) -> None:
         checkpoint = task.checkpoint
-        trajectories = TrajectoryStore(self._layout.scorer(task.scorer))
+        trajectories = TrajectoryStore(self._paths.scorer(task.scorer))
         weights = CheckpointStore(
-            self._layout.checkpoints(task.scorer, checkpoint.fold, checkpoint.training)
+            self._paths.checkpoints(task.scorer, checkpoint.fold, checkpoint.training)
         ).load(checkpoint)
         # Of a slice whose actor was lost, the first units may be done.
         units = dropwhile(lambda unit: trajectories.has_row(unit.unit), task.units)

@@ -124,7 +124,7 @@ def refuse_leakage(
 
 def store_of(inputs: Inputs, scorer: str) -> TrajectoryStore:
     """The trajectories of one of a run's scorers."""
-    return TrajectoryStore(inputs.run.layout.scorer(scorer))
+    return TrajectoryStore(inputs.run.paths.scorer(scorer))
 
 
 def unpublished_groups(inputs: Inputs, plan: ScorerPlan) -> list[Group]:

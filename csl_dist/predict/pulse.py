@@ -3,7 +3,7 @@
 import time
 from dataclasses import asdict, dataclass
 
-from csl_dist.storage.paths import RunLayout
+from csl_dist.storage.paths import RunPaths
 
 STALE_SECONDS = 60.0
 """An audit that has said nothing for longer may have been killed, or has a very long unit."""
@@ -59,16 +59,16 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-def put_pulse(layout: RunLayout, pulse: Pulse) -> None:
-    layout.root.put_json(RunLayout.PULSE, asdict(pulse))
+def put_pulse(paths: RunPaths, pulse: Pulse) -> None:
+    paths.root.put_json(RunPaths.PULSE, asdict(pulse))
 
 
-def read_pulse(layout: RunLayout) -> Pulse | None:
+def read_pulse(paths: RunPaths) -> Pulse | None:
     """The last sign of life; None where no audit runs, or it ended as it should."""
-    if not layout.root.exists(RunLayout.PULSE):
+    if not paths.root.exists(RunPaths.PULSE):
         return None
-    return Pulse(**layout.root.read_json(RunLayout.PULSE))
+    return Pulse(**paths.root.read_json(RunPaths.PULSE))
 
 
-def end_pulse(layout: RunLayout) -> None:
-    layout.root.delete(RunLayout.PULSE)
+def end_pulse(paths: RunPaths) -> None:
+    paths.root.delete(RunPaths.PULSE)

@@ -46,7 +46,7 @@ def predict(stage: Stage) -> None:
                 while rows.predict(plans, pool) > 0:
                     plans = plan_scorers(inputs)
             publish(stage, plans, pool)
-        _forget_node_folders(stage.run.layout.root.url)
+        _forget_node_folders(stage.run.paths.root.url)
     else:
         total = sum(plan.num_units for plan in plans)
         stage.say(f"trajectories: all {total} units are predicted")
@@ -73,7 +73,7 @@ def row_prediction(stage: Stage, plans: Sequence[ScorerPlan]) -> Iterator["RowPr
     num_done = sum(plan.num_units for plan in plans) - num_left
     with progress_bar(stage.console, "predict: units", total=total, done=num_done) as bar:
         yield RowPrediction(stage, bar, total, num_done)
-    end_pulse(stage.run.layout)
+    end_pulse(stage.run.paths)
 
 
 class RowPrediction:
@@ -131,7 +131,7 @@ class RowPrediction:
         self._bar.note(pulse.sentence())
         if time.monotonic() - self._last_pulse >= PULSE_SECONDS:
             self._last_pulse = time.monotonic()
-            put_pulse(self._stage.run.layout, pulse)
+            put_pulse(self._stage.run.paths, pulse)
 
     def _tell(self, part: PredictSlice, result: SliceResult) -> None:
         """Says what a user should know of a slice that did not go as asked for."""
@@ -228,4 +228,4 @@ def _actor_maker(inputs: Inputs, resources: Resources) -> Callable[[], Any]:
         }
         return ray.put(sources), ray.put(inputs.labels.derived(Split.AUDIT))
 
-    return lambda: actor_class.remote(config, run.layout, *shared())
+    return lambda: actor_class.remote(config, run.paths, *shared())

@@ -8,7 +8,7 @@ import pandas as pd
 
 from csl_dist.audit.reader import Audit
 from csl_dist.report.shrink import ShrunkLosses, highest_in_columns, shrunk_losses
-from csl_dist.storage.paths import RunLayout
+from csl_dist.storage.paths import RunPaths
 from csl_dist.types import FloatArray, Span, Split
 
 MAX_DETAILED = 40
@@ -105,7 +105,7 @@ def confusion(flags: pd.DataFrame, classes: tuple[str, ...]) -> tuple[list[str],
 def checkpoint_losses(audit: Audit, details: list[VideoDetails]) -> dict[str, FloatArray]:
     """Mean loss (E,) under each checkpoint, of training videos and of held-out videos."""
     lines = {}
-    trained = train_losses(audit.layout, audit.scorer)
+    trained = train_losses(audit.paths, audit.scorer)
     if len(trained):
         lines["training videos"] = trained
     validation = [v.id for v in audit.held_out_videos() if v.split is Split.VAL][:MAX_VALIDATION]
@@ -123,12 +123,12 @@ def checkpoint_losses(audit: Audit, details: list[VideoDetails]) -> dict[str, Fl
     return lines
 
 
-def train_losses(layout: RunLayout, scorer: str, fold: int = 0) -> FloatArray:
+def train_losses(paths: RunPaths, scorer: str, fold: int = 0) -> FloatArray:
     """Training loss (E,) in the metadata of a fold's checkpoints; empty if these were deleted."""
-    folder = layout.fold(scorer, fold)
-    if not folder.exists(layout.TRAINING):
+    folder = paths.fold(scorer, fold)
+    if not folder.exists(paths.TRAINING):
         return np.empty(0)
-    store = layout.checkpoints(scorer, fold, folder.read_json(layout.TRAINING)["training"])
+    store = paths.checkpoints(scorer, fold, folder.read_json(paths.TRAINING)["training"])
     keys = sorted(key for key in store.list_keys() if key.endswith("/meta.json"))
     metrics = (store.read_json(key)["metrics"] for key in keys)
     return np.array([m["train_loss"] for m in metrics if "train_loss" in m])
@@ -155,8 +155,8 @@ def _duration(seconds: float) -> str:
 
 def metrics(audit: Audit) -> dict[str, Any] | None:
     """`metrics.json` by scorer; None without known errors, and for relabelled audits."""
-    root = audit.layout.root
-    if audit.revision or not root.exists(audit.layout.METRICS):
+    root = audit.paths.root
+    if audit.revision or not root.exists(audit.paths.METRICS):
         return None
-    scorers: dict[str, Any] = root.read_json(audit.layout.METRICS)["scorers"]
+    scorers: dict[str, Any] = root.read_json(audit.paths.METRICS)["scorers"]
     return scorers if any(scorers.values()) else None

@@ -32,9 +32,9 @@ MAX_PICTURED = 60
 
 def write_report(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
     """Writes `report.html` to the folder of an audit's flags and returns its URL."""
-    root = audit.layout.revision(audit.revision).root
-    root.put(audit.layout.REPORT, render(audit, most=most).encode())
-    return f"{root.url}/{audit.layout.REPORT}"
+    root = audit.paths.revision(audit.revision).root
+    root.put(audit.paths.REPORT, render(audit, most=most).encode())
+    return f"{root.url}/{audit.paths.REPORT}"
 
 
 def render(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
@@ -46,8 +46,8 @@ def render(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
     names, frames = contents.confusion(flags, audit.classes)
     pictured = flags.head(MAX_PICTURED)
     return _template().render(
-        title=audit.layout.root.url.rsplit("/", 1)[-1],
-        root=audit.layout.root.url,
+        title=audit.paths.root.url.rsplit("/", 1)[-1],
+        root=audit.paths.root.url,
         verdict=audit.verdict,
         revision=audit.revision,
         summary=contents.summary(audit, table, flags),
@@ -112,10 +112,10 @@ def calibration_sentence(audit: Audit) -> str | None:
     """A sentence on how many planted errors the rule finds."""
     from csl_dist.flag.calibration import Calibration  # scikit-learn takes a second to import
 
-    root = audit.layout.root
-    if not root.exists(audit.layout.CALIBRATION):
+    root = audit.paths.root
+    if not root.exists(audit.paths.CALIBRATION):
         return None
-    return Calibration.from_json(root.read_json(audit.layout.CALIBRATION)).sentence()
+    return Calibration.from_json(root.read_json(audit.paths.CALIBRATION)).sentence()
 
 
 def _template() -> jinja2.Template:

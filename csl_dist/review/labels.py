@@ -67,7 +67,7 @@ def write_corrected(
     made = corrections(current)
     if not made:
         raise DataError(
-            f"audit {audit.revision} of {audit.layout.root.url} has no decision that changes a "
+            f"audit {audit.revision} of {audit.paths.root.url} has no decision that changes a "
             "label yet; review some spans with `csl serve`"
         )
     by_video: dict[str, list[Correction]] = {}

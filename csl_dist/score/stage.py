@@ -60,11 +60,11 @@ def score(stage: Stage) -> None:
     run, inputs = stage.run, stage.inputs
     annotations = inputs.labels.held_out()
     fold_of = run.dataset.folds_by_video()
-    scores = ScoreStore(run.layout.scores)
+    scores = ScoreStore(run.paths.scores)
     done = scores.done()
     jobs: list[tuple[_FoldScoring, list[tuple[Annotation, Unit]]]] = []
     for scorer in run.config.scorers:
-        trajectories = TrajectoryStore(run.layout.scorer(scorer))
+        trajectories = TrajectoryStore(run.paths.scorer(scorer))
         published = trajectories.published_fingerprints()
         for fold in run.dataset.folds:
             scoring = _FoldScoring(

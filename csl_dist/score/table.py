@@ -55,7 +55,7 @@ def read_score_tables(inputs: Inputs, name: str | None = None) -> dict[Split, Sc
 
 def stored_scores(run: Run, base: str, annotations: Sequence[Annotation]) -> ScorerScores:
     """A score of every scorer, not smoothed."""
-    store = ScoreStore(run.layout.scores)
+    store = ScoreStore(run.paths.scores)
     videos = [a.video for a in annotations]
     return {scorer: store.read_all(videos, scorer, base) for scorer in run.config.scorers}
 
@@ -88,7 +88,7 @@ def scores_made(run: Run) -> str:
     """Changes with the score of any video, and with which videos are in which split."""
     splits = {split: [v.id for v in run.dataset.in_split(split)] for split in Split}
     held_out = [*splits[Split.AUDIT], *splits[Split.VAL]]
-    store = ScoreStore(run.layout.scores)
+    store = ScoreStore(run.paths.scores)
     return fingerprint(splits, store.versions(held_out, run.config.scorers))
 
 

@@ -17,7 +17,7 @@ from csl_dist.audit.reader import Audit, open_audit
 from csl_dist.errors import CslError, DataError, StorageError
 from csl_dist.review.store import CurrentDecisions, ReviewStore, store_of
 from csl_dist.service.settings import audit_ids
-from csl_dist.storage.paths import RunLayout
+from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.url import Storage
 from csl_dist.types import Video
 
@@ -179,9 +179,9 @@ class AuditPool:
 
 def _file_versions(root: str) -> tuple[str | None, ...]:
     """Changes when a run's audit changes; a few requests, however large the run."""
-    layout = RunLayout(Storage(root))
+    paths = RunPaths(Storage(root))
     newest = 0
-    while layout.revision(newest + 1).root.exists(layout.AUDIT):
+    while paths.revision(newest + 1).root.exists(paths.AUDIT):
         newest += 1
-    keys = (layout.RUN, layout.VIDEO_LIST, layout.AUDIT, layout.FLAGS)
-    return (*(layout.root.version(key) for key in keys), str(newest))
+    keys = (paths.RUN, paths.VIDEO_LIST, paths.AUDIT, paths.FLAGS)
+    return (*(paths.root.version(key) for key in keys), str(newest))

@@ -1,11 +1,11 @@
-"""RunLayout: every path under a run root, and the version of that format."""
+"""RunPaths: every path under a run root, and the version of that format."""
 
 from csl_dist.storage.url import Storage, key_part
 
 FORMAT_VERSION = 1
 
 
-class RunLayout:
+class RunPaths:
     """Where a run keeps what it produces."""
 
     RUN = "run.json"
@@ -37,7 +37,7 @@ class RunLayout:
         self.root = root
 
     def __repr__(self) -> str:
-        return f"RunLayout({self.root.url!r})"
+        return f"RunPaths({self.root.url!r})"
 
     @property
     def features(self) -> Storage:
@@ -52,9 +52,9 @@ class RunLayout:
         """Audits under corrected labels, one folder each, by number."""
         return self.root.child("relabelled")
 
-    def revision(self, number: int) -> "RunLayout":
+    def revision(self, number: int) -> "RunPaths":
         """Where an audit keeps its scores, flags and report: the first one in the root itself."""
-        return RunLayout(self.relabelled.child(f"{number:04d}")) if number else self
+        return RunPaths(self.relabelled.child(f"{number:04d}")) if number else self
 
     @property
     def tensorboard(self) -> Storage:

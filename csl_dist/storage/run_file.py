@@ -11,7 +11,7 @@ import pandas as pd
 
 from csl_dist.config import RunConfig, config_as_dict, parse_config
 from csl_dist.errors import NotReadyError, StorageError
-from csl_dist.storage.paths import FORMAT_VERSION, RunLayout
+from csl_dist.storage.paths import FORMAT_VERSION, RunPaths
 from csl_dist.storage.tables import read_table, table_bytes
 from csl_dist.storage.url import Storage
 from csl_dist.types import Media, Split, Video
@@ -34,17 +34,17 @@ class RunFile:
     """Of Python and of packages."""
 
 
-def put_run_file(layout: RunLayout, run: RunFile) -> None:
+def put_run_file(paths: RunPaths, run: RunFile) -> None:
     """Writes `run.json`, unless it says the same already."""
     content = {name: getattr(run, name) for name in run.__dataclass_fields__}
     content |= {"config": config_as_dict(run.config), "format_version": FORMAT_VERSION}
-    layout.root.put_json_if_changed(RunLayout.RUN, content)
+    paths.root.put_json_if_changed(RunPaths.RUN, content)
 
 
 def read_run_file(root: str) -> RunFile:
     """What a run's root says of it."""
     content = _read(root)
-    config = parse_config(content.pop("config"), where=f"{root}/{RunLayout.RUN}")
+    config = parse_config(content.pop("config"), where=f"{root}/{RunPaths.RUN}")
     # The root may have been moved or copied since.
     content["config"] = replace(config, root=Storage(root).url)
     content["classes"] = tuple(content["classes"])
@@ -56,19 +56,19 @@ def read_run_config(root: str) -> RunConfig:
     return read_run_file(root).config
 
 
-def put_videos(layout: RunLayout, videos: Sequence[Video]) -> None:
+def put_videos(paths: RunPaths, videos: Sequence[Video]) -> None:
     """Keeps the list of a run's videos, unless it is there already."""
     table = pd.DataFrame([asdict(video) for video in videos])
-    layout.root.put_if_changed(layout.VIDEO_LIST, table_bytes(table))
+    paths.root.put_if_changed(paths.VIDEO_LIST, table_bytes(table))
 
 
-def read_videos(layout: RunLayout) -> list[Video]:
+def read_videos(paths: RunPaths) -> list[Video]:
     """All videos of a run, in the dataset's order."""
-    if not layout.root.exists(layout.VIDEO_LIST):
+    if not paths.root.exists(paths.VIDEO_LIST):
         raise NotReadyError(
-            f"{layout.root.url} has no list of its videos yet; run `csl audit` on its config"
+            f"{paths.root.url} has no list of its videos yet; run `csl audit` on its config"
         )
-    table = read_table(layout.root, layout.VIDEO_LIST)
+    table = read_table(paths.root, paths.VIDEO_LIST)
     return [_video(row) for row in table.to_dict("records")]
 
 
@@ -79,12 +79,12 @@ def _video(row: dict[Any, Any]) -> Video:
 
 def _read(root: str) -> dict[str, Any]:
     storage = Storage(root)
-    if not storage.exists(RunLayout.RUN):
+    if not storage.exists(RunPaths.RUN):
         raise NotReadyError(
-            f"{root} is not a run root: it has no {RunLayout.RUN}; give the folder that "
+            f"{root} is not a run root: it has no {RunPaths.RUN}; give the folder that "
             "`root:` in the config names"
         )
-    content: dict[str, Any] = storage.read_json(RunLayout.RUN)
+    content: dict[str, Any] = storage.read_json(RunPaths.RUN)
     if content["format_version"] != FORMAT_VERSION:
         raise StorageError(
             f"{root} has format version {content['format_version']}, but this csl_dist reads "

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from csl_dist.config import CNN
-from csl_dist.storage.paths import RunLayout
+from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.run_file import read_run_file
 from csl_dist.storage.url import Storage
 from csl_dist.training.checkpoints import CheckpointInfo, CheckpointStore
@@ -32,14 +32,14 @@ class StoredTraining:
 def stored_trainings(root: str) -> Iterator[StoredTraining]:
     """All trainings under a run root, also those of earlier configs."""
     run = read_run_file(root)
-    layout = RunLayout(Storage(root))
+    paths = RunPaths(Storage(root))
     adapted = [CNN] if run.config.features.adapt else []
     for scorer in dict.fromkeys([*adapted, *run.config.scorers]):
         for fold in range(run.num_folds):
-            keys = layout.fold(scorer, fold).list_keys("checkpoints")
-            current = current_checkpoints(layout, scorer, fold)
+            keys = paths.fold(scorer, fold).list_keys("checkpoints")
+            current = current_checkpoints(paths, scorer, fold)
             for training in sorted({key.split("/")[1] for key in keys}):
-                store = CheckpointStore(layout.checkpoints(scorer, fold, training))
+                store = CheckpointStore(paths.checkpoints(scorer, fold, training))
                 yield StoredTraining(
                     scorer=scorer,
                     fold=fold,

@@ -146,7 +146,7 @@ def import_training(
     model = inputs.model_spec(scorer)
     contents = {e: hashlib.sha256(path.read_bytes()).hexdigest() for e, path in files.items()}
     training = fingerprint("imported", model, run.dataset.classes, contents, sorted(train_ids))
-    store = CheckpointStore(run.layout.checkpoints(scorer, fold, training))
+    store = CheckpointStore(run.paths.checkpoints(scorer, fold, training))
     imported = import_checkpoints(
         store,
         files,

@@ -8,7 +8,7 @@ from csl_dist.features.encoders import FEATURE_WIDTH
 from csl_dist.features.source import FeatureSource
 from csl_dist.features.store import FeatureEntry, FeatureStore
 from csl_dist.run import Run, feature_storage
-from csl_dist.storage.paths import RunLayout
+from csl_dist.storage.paths import RunPaths
 from csl_dist.strategies import Strategy
 from csl_dist.training.checkpoints import CheckpointInfo, CheckpointStore, require_fit
 from csl_dist.training.scorers import num_epochs, train_config
@@ -25,13 +25,13 @@ class RunCheckpoints:
         self._stores: dict[tuple[str, int], CheckpointStore] = {}
 
     def __repr__(self) -> str:
-        return f"RunCheckpoints({self._run.layout.root.url!r})"
+        return f"RunCheckpoints({self._run.paths.root.url!r})"
 
     def store(self, scorer: str, fold: int) -> CheckpointStore:
         """The checkpoints of a scorer and fold; none where there was no training yet."""
         if (scorer, fold) not in self._stores:
-            training = current_training(self._run.layout, scorer, fold)
-            store = CheckpointStore(self._run.layout.checkpoints(scorer, fold, training))
+            training = current_training(self._run.paths, scorer, fold)
+            store = CheckpointStore(self._run.paths.checkpoints(scorer, fold, training))
             if training == NO_TRAINING:
                 return store  # there may be one the next time
             self._stores[scorer, fold] = store
@@ -39,9 +39,9 @@ class RunCheckpoints:
 
     def use(self, scorer: str, fold: int, training: str) -> CheckpointStore:
         """Makes a training the one that audits use from now on."""
-        folder = self._run.layout.fold(scorer, fold)
-        folder.put_json_if_changed(RunLayout.TRAINING, {"training": training})
-        store = CheckpointStore(self._run.layout.checkpoints(scorer, fold, training))
+        folder = self._run.paths.fold(scorer, fold)
+        folder.put_json_if_changed(RunPaths.TRAINING, {"training": training})
+        store = CheckpointStore(self._run.paths.checkpoints(scorer, fold, training))
         if self._stores.get((scorer, fold)) != store:
             self._stores[scorer, fold] = store
         return self._stores[scorer, fold]
@@ -89,15 +89,15 @@ class RunCheckpoints:
         return FeatureStore(feature_storage(self._run.config), encoder, entries, FEATURE_WIDTH)
 
 
-def current_training(layout: RunLayout, scorer: str, fold: int) -> str:
+def current_training(paths: RunPaths, scorer: str, fold: int) -> str:
     """The training of a scorer and fold that was asked for last."""
-    folder = layout.fold(scorer, fold)
-    if not folder.exists(RunLayout.TRAINING):
+    folder = paths.fold(scorer, fold)
+    if not folder.exists(RunPaths.TRAINING):
         return NO_TRAINING
-    training: str = folder.read_json(RunLayout.TRAINING)["training"]
+    training: str = folder.read_json(RunPaths.TRAINING)["training"]
     return training
 
 
-def current_checkpoints(layout: RunLayout, scorer: str, fold: int) -> CheckpointStore:
+def current_checkpoints(paths: RunPaths, scorer: str, fold: int) -> CheckpointStore:
     """The checkpoints of that training; none where there was no training."""
-    return CheckpointStore(layout.checkpoints(scorer, fold, current_training(layout, scorer, fold)))
+    return CheckpointStore(paths.checkpoints(scorer, fold, current_training(paths, scorer, fold)))

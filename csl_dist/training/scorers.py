@@ -7,7 +7,7 @@ import torch
 from csl_dist.config import CNN, ENSEMBLE, RunConfig, ScorerConfig, TrainConfig
 from csl_dist.errors import ConfigError
 from csl_dist.features.encoders import FEATURE_WIDTH
-from csl_dist.storage.paths import RunLayout
+from csl_dist.storage.paths import RunPaths
 from csl_dist.training.models import ModelSpec, build_scorer, sees_context
 
 CNN_WINDOW_FRAMES = 16
@@ -86,7 +86,7 @@ def framewise_scorer(config: RunConfig) -> str | None:
 
 def refuse_unbuildable(scorer: str, spec: ModelSpec) -> None:
     """Builds a scorer without memory for its weights, so that a mistake shows before any work."""
-    if scorer in RunLayout.RESERVED:
+    if scorer in RunPaths.RESERVED:
         raise ConfigError(f"scorers: {scorer!r} is a name that the run root needs itself")
     with torch.device("meta"):
         build_scorer(spec)

@@ -27,7 +27,7 @@ from csl_dist.config import CNN
 from csl_dist.data.dataset import Fold
 from csl_dist.errors import ConfigError, CslError, DataError
 from csl_dist.features.source import FeatureReader, FeatureSource, require_features
-from csl_dist.storage.paths import RunLayout
+from csl_dist.storage.paths import RunPaths
 from csl_dist.training.checkpoints import CheckpointStore, State
 from csl_dist.training.inputs import Inputs
 from csl_dist.training.scorers import train_config
@@ -60,7 +60,7 @@ def train(stage: Stage) -> None:
 def planned_trainings(inputs: Inputs) -> list[Training]:
     """The trainings of every scorer and fold, which from now on are those that an audit uses."""
     run = inputs.run
-    require_trackers(run.config.train.trackers, run.layout.tensorboard.url)
+    require_trackers(run.config.train.trackers, run.paths.tensorboard.url)
     # All labels, those of the audit too: a mistake is better told now than after hours of training.
     inputs.labels.held_out()
     scorers = [name for name, own in run.config.scorers.items() if name != CNN and own.train]
@@ -78,7 +78,7 @@ def fit_trainings(stage: Stage, trainings: list[Training], *, title: str) -> Non
     groups = _side_by_side(pending, resources)
     done = sum(t.checkpoints.resume_point(t.epochs) for t in trainings)
     with progress_bar(stage.console, title, total=total, done=done) as bar:
-        _fit_all(groups, stage.run.layout, resources, [t.checkpoints for t in trainings], bar)
+        _fit_all(groups, stage.run.paths, resources, [t.checkpoints for t in trainings], bar)
 
 
 def unfinished(trainings: list[Training]) -> list[Training]:
@@ -132,14 +132,14 @@ def _side_by_side(trainings: list[Training], resources: Resources) -> list[tuple
 
 def _fit_all(
     groups: list[tuple[Training, ...]],
-    layout: RunLayout,
+    paths: RunPaths,
     resources: Resources,
     stores: list[CheckpointStore],
     bar: Bar,
 ) -> None:
     """Fits the groups in threads while counting the checkpoints that appear in storage."""
     num_done = sum(len(store.published_epochs()) for store in stores)
-    fits = [Background(partial(_fit, group, layout, resources)) for group in groups]
+    fits = [Background(partial(_fit, group, paths, resources)) for group in groups]
     while running := [fit for fit in fits if fit.is_alive()]:
         running[0].join(POLL_SECONDS)
         now_done = sum(len(store.published_epochs()) for store in stores)
@@ -149,12 +149,12 @@ def _fit_all(
         fit.wait()
 
 
-def _fit(group: tuple[Training, ...], layout: RunLayout, resources: Resources) -> None:
+def _fit(group: tuple[Training, ...], paths: RunPaths, resources: Resources) -> None:
     """Trains a group one after the other within a single start of Ray Train."""
     config = group[0].task.config
     trainer = TorchTrainer(
         _train_worker,
-        train_loop_config={"group": group, "tensorboard": layout.tensorboard.url},
+        train_loop_config={"group": group, "tensorboard": paths.tensorboard.url},
         # Ray Train would take NCCL wherever it is given GPUs, also those without CUDA.
         torch_config=TorchConfig(backend="nccl" if resources.has_cuda else "gloo"),
         scaling_config=ScalingConfig(

@@ -31,7 +31,7 @@ def inputs(config: RunConfig) -> Inputs:
 
 def write_copies(inputs: Inputs, *, level: float) -> None:
     """Scores of the copies: 0, and a level where steps are swapped."""
-    scores = ScoreStore(inputs.run.layout.scores)
+    scores = ScoreStore(inputs.run.paths.scores)
     for copy in inputs.labels.swapped_copies:
         score = np.zeros(NUM_FRAMES)
         for span in copy.spans:

@@ -60,7 +60,7 @@ def write_dataset(root: Path) -> RunConfig:
 
 def write_scores(inputs: Inputs) -> None:
     """Low everywhere, but high in one span of every audit video."""
-    scores = ScoreStore(inputs.run.layout.scores)
+    scores = ScoreStore(inputs.run.paths.scores)
     for scorer in inputs.run.config.scorers:
         write_checkpoints(inputs, scorer, 1, with_weights=False)
         for video in inputs.run.dataset.in_split(Split.VAL, Split.AUDIT):
@@ -92,11 +92,11 @@ def write_flags(config: RunConfig) -> int:
     """Flags a run whose scores are there; how many there are."""
     inputs = open_inputs(config)
     flag(Stage(inputs=inputs, console=Console(quiet=True)))
-    return len(read_flags(inputs.run.layout))
+    return len(read_flags(inputs.run.paths))
 
 
 def flags_of(config: RunConfig) -> pd.DataFrame:
-    return read_flags(open_inputs(config).run.layout)
+    return read_flags(open_inputs(config).run.paths)
 
 
 @pytest.fixture
@@ -182,7 +182,7 @@ def test_metrics_tell_scores_baselines_and_flags(config: RunConfig) -> None:
     )
     dataset = replace(config.dataset, truth=str(truth))
     inputs = open_inputs(replace(config, dataset=dataset))
-    scores = ScoreStore(inputs.run.layout.scores)
+    scores = ScoreStore(inputs.run.paths.scores)
     for scorer in config.scorers:
         for video in ("v1", "v2", "v3"):
             score = scores.read(video, scorer, "csl")

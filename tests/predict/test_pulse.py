@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from csl_dist.predict.pulse import Pulse, duration, end_pulse, put_pulse, read_pulse
-from csl_dist.storage.paths import RunLayout
+from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.url import Storage
 
 PULSE = Pulse(
@@ -35,12 +35,12 @@ def test_old_pulse_asks_whether_the_audit_was_killed() -> None:
 
 
 def test_pulse_is_read_from_storage_until_the_audit_ends(tmp_path: Path) -> None:
-    layout = RunLayout(Storage(str(tmp_path)))
-    assert read_pulse(layout) is None
-    put_pulse(layout, PULSE)
-    assert read_pulse(layout) == PULSE
-    end_pulse(layout)
-    assert read_pulse(layout) is None
+    paths = RunPaths(Storage(str(tmp_path)))
+    assert read_pulse(paths) is None
+    put_pulse(paths, PULSE)
+    assert read_pulse(paths) == PULSE
+    end_pulse(paths)
+    assert read_pulse(paths) is None
 
 
 @pytest.mark.parametrize(

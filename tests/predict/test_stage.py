@@ -90,7 +90,7 @@ def pool_of(inputs: Inputs, num_actors: int) -> ActorPool:
     sources = {("transformer", 0): inputs.features.base}
     derived, run = inputs.labels.derived(Split.AUDIT), inputs.run
     return ActorPool(
-        lambda: actor.remote(run.config.predict, run.layout, sources, derived),
+        lambda: actor.remote(run.config.predict, run.paths, sources, derived),
         num_actors=num_actors,
         max_retries=3,
     )
@@ -131,7 +131,7 @@ def test_trajectories_are_those_of_a_naive_loop(trained: Path, tmp_path: Path) -
         assert trajectory.shape == (NUM_CHECKPOINTS, NUM_FRAMES, NUM_CLASSES)
         naive = naive_log_probabilities(stage.inputs, annotation)
         assert np.abs(trajectory.read() - naive).max() < 1e-4
-    assert read_pulse(stage.run.layout) is None
+    assert read_pulse(stage.run.paths) is None
 
 
 def test_corrected_label_has_copies_scored_again_and_no_video(

@@ -265,13 +265,13 @@ def test_frame_folder_is_shown_as_pictures(made_root: str, tmp_path: Path) -> No
     folder.mkdir()
     for number in range(NUM_FRAMES):
         Image.new("L", (8, 8), number * 255 // NUM_FRAMES).save(folder / f"{number:06d}.png")
-    layout = csl_dist.open_audit(made_root).layout
+    paths = csl_dist.open_audit(made_root).paths
     changed = {
         "v2": {"source": str(folder), "media": Media.FRAMES, "source_fps": 10.0},
         "v3": {"source": "features.npy", "media": Media.FEATURES},
     }
-    videos = [replace(video, **changed.get(video.id, {})) for video in read_videos(layout)]
-    put_videos(layout, videos)
+    videos = [replace(video, **changed.get(video.id, {})) for video in read_videos(paths)]
+    put_videos(paths, videos)
     assert len(FrameFolder(str(folder), 10.0).times()) == NUM_FRAMES
     client = client_of(made_root)
     facts = client.get("/api/audits/run/video?video=v2").json()

@@ -22,7 +22,7 @@ from csl_dist.review.store import store_of
 from csl_dist.service import audits
 from csl_dist.service.app import create_app
 from csl_dist.service.settings import ServiceSettings
-from csl_dist.storage.paths import RunLayout
+from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.run_file import put_videos, read_videos
 from csl_dist.storage.tables import put_table
 from csl_dist.types import Split
@@ -60,14 +60,14 @@ def serving(*roots: str, **given: Any) -> Iterator[str]:
         thread.join(timeout=20)
 
 
-def put_flags(layout: RunLayout, table: pd.DataFrame) -> None:
-    put_table(layout.root, layout.FLAGS, table)
+def put_flags(paths: RunPaths, table: pd.DataFrame) -> None:
+    put_table(paths.root, paths.FLAGS, table)
 
 
 def more_flags(root: str) -> None:
     """Six spans to review, the wrong one worst."""
-    layout = csl_dist.open_audit(root).layout
-    table = read_flags(layout)
+    paths = csl_dist.open_audit(root).paths
+    table = read_flags(paths)
     rows = [table.iloc[0].to_dict()]
     for number, (video, start, stop, label, suggested) in enumerate(MORE_SPANS, start=2):
         seconds = {"start_seconds": start / 10, "stop_seconds": stop / 10}
@@ -75,7 +75,7 @@ def more_flags(root: str) -> None:
         rows.append(
             {**rows[0], **span, "label": label, "suggested": suggested, "score": 3 - number}
         )
-    put_flags(layout, pd.DataFrame(rows))
+    put_flags(paths, pd.DataFrame(rows))
 
 
 @pytest.fixture
@@ -251,8 +251,8 @@ def test_decision_on_an_outdated_audit_is_refused_with_a_sentence(
 def test_two_audits_with_the_same_videos_are_not_mixed_up(browser: Any, root: str) -> None:
     other = str(Path(root).with_name("other"))
     shutil.copytree(root, other)
-    layout = csl_dist.open_audit(other).layout
-    put_flags(layout, read_flags(layout).assign(why="of the other audit"))
+    paths = csl_dist.open_audit(other).paths
+    put_flags(paths, read_flags(paths).assign(why="of the other audit"))
     with serving(root, other) as address:
         ada = Reviewer(browser, address, "Ada")
         ada.press("a")
@@ -269,12 +269,12 @@ def test_two_audits_with_the_same_videos_are_not_mixed_up(browser: Any, root: st
 
 
 def test_span_whose_video_can_not_be_read_can_be_passed(browser: Any, root: str) -> None:
-    layout = csl_dist.open_audit(root).layout
-    videos = read_videos(layout)
+    paths = csl_dist.open_audit(root).paths
+    videos = read_videos(paths)
     lost = replace(next(video for video in videos if video.id == "v2"), id="lost")
-    put_videos(layout, [*videos, lost])
-    table = read_flags(layout)
-    put_flags(layout, table.assign(video=["lost", *table.video[1:]]))
+    put_videos(paths, [*videos, lost])
+    table = read_flags(paths)
+    put_flags(paths, table.assign(video=["lost", *table.video[1:]]))
     with serving(root) as address:
         ada = Reviewer(browser, f"{address}/#rank=2", "Ada")
         ada.press("k")
@@ -385,17 +385,17 @@ def test_page_fits_wide_and_narrow_screens(browser: Any, root: str, scheme: str)
 
 def test_thousand_videos_are_a_short_list_in_the_page(browser: Any, root: str) -> None:
     """Rows in sight are made, others are not; the last of 4,000 spans is a scroll away."""
-    layout = csl_dist.open_audit(root).layout
-    videos = read_videos(layout)
+    paths = csl_dist.open_audit(root).paths
+    videos = read_videos(paths)
     template = next(video for video in videos if video.split is Split.AUDIT)
     names = [f"op{number:04d}" for number in range(1000)]
-    put_videos(layout, [*videos, *(replace(template, id=name) for name in names)])
-    own = read_flags(layout)
+    put_videos(paths, [*videos, *(replace(template, id=name) for name in names)])
+    own = read_flags(paths)
     many = pd.concat([own.iloc[[0]].assign(video=name) for name in names for _ in range(4)])
     spans = [(5 * i % 290, 5 * i % 290 + 5) for i in range(len(many))]
     many = many.assign(start=[a for a, _ in spans], stop=[b for _, b in spans], score=-5.0)
     table = pd.concat([own, many], ignore_index=True)
-    put_flags(layout, table.assign(rank=range(1, len(table) + 1)))
+    put_flags(paths, table.assign(rank=range(1, len(table) + 1)))
     with serving(root) as address:
         ada = Reviewer(browser, address, "Ada")
         ada.see("#count", "4006 spans")
@@ -410,9 +410,9 @@ def test_thousand_videos_are_a_short_list_in_the_page(browser: Any, root: str) -
 
 
 def test_videos_without_pictures_say_so(browser: Any, made_root: str) -> None:
-    layout = csl_dist.open_audit(made_root).layout
-    videos = [replace(video, source="/nowhere/v.mp4") for video in read_videos(layout)]
-    put_videos(layout, videos)
+    paths = csl_dist.open_audit(made_root).paths
+    videos = [replace(video, source="/nowhere/v.mp4") for video in read_videos(paths)]
+    put_videos(paths, videos)
     with serving(made_root) as address:
         ada = Reviewer(browser, address, "Ada")
         ada.see("#no-picture", "no picture")

@@ -218,7 +218,7 @@ def write_trajectories(
 def write_scores(inputs: Inputs, scorer: str, annotations: Iterable[Annotation]) -> None:
     """Scores of videos whose trajectories are published, and the labels that they are under."""
     weights_C = inputs.checkpoints.loss_weights(scorer, 0)
-    scores, config = ScoreStore(inputs.run.layout.scores), inputs.run.config.score
+    scores, config = ScoreStore(inputs.run.paths.scores), inputs.run.config.score
     for annotation in annotations:
         video = annotation.video
         trajectory = store_of(inputs, scorer).trajectory(video)

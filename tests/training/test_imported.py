@@ -144,7 +144,7 @@ def test_imported_checkpoints_are_those_that_an_audit_uses(inputs: Inputs, tmp_p
     model = Linear(num_features=num_features, num_classes=len(inputs.run.dataset.classes))
     for epoch in (2, 4):
         torch.save(model.state_dict(), tmp_path / f"epoch_{epoch}.pt")
-    assert not inputs.run.layout.root.exists("run.json")
+    assert not inputs.run.paths.root.exists("run.json")
     trained = [inputs.run.dataset.videos[0].id]
     import_training(inputs, "mine", 0, str(tmp_path / "*.pt"), trained)
     infos = inputs.checkpoints.infos("mine", 0, inputs.features.base)

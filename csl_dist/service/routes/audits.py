@@ -65,7 +65,7 @@ def _entry(pool: AuditPool, audit_id: str, root: str) -> dict[str, Any]:
 def _facts(audit_id: str, audit: Audit) -> dict[str, Any]:
     return {
         "id": audit_id,
-        "root": audit.layout.root.url,
+        "root": audit.paths.root.url,
         "revision": audit.revision,
         "revisions": audit.revisions,
         "classes": [{"name": n, "colour": class_colour(i)} for i, n in enumerate(audit.classes)],
