@@ -18,8 +18,8 @@ from rich.console import Console
 from csl_dist.cluster.session import disconnect
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import AuditConfig, ManifestConfig, RunConfig, ScorerConfig, TrainConfig
+from csl_dist.flag.record import read_flags
 from csl_dist.flag.stage import flag
-from csl_dist.flag.verdict import read_flags
 from csl_dist.score.stage import score
 from csl_dist.training.inputs import Inputs, open_inputs
 from csl_dist.types import FloatArray, Split

@@ -194,7 +194,7 @@ DatasetConfig = Annotated[
     Field(discriminator="layout"),
     BeforeValidator(with_layout),
 ]
-"""The dataset section: one of these, told apart by `layout`; `manifest` where that is left out."""
+"""The dataset section: one of these, chosen by `layout`; `manifest` where that is left out."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ exits with code 2. All of them survive pickling, so that they can cross Ray.
 
 
 class CslError(Exception):
-    """What the user can mend; its text is the whole message."""
+    """What the user can fix; its text is the whole message."""
 
 
 class ConfigError(CslError):

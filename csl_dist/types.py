@@ -61,14 +61,14 @@ class ErrorKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Video:
-    """One annotated sequence: where its pixels or features and its labels lie."""
+    """One annotated sequence: where its pixels or features and its labels are."""
 
     id: str
     split: Split
     labels: str
     """Label file."""
     source: str
-    """Video file, folder of frames, or feature file; empty where only labels are at hand."""
+    """Video file, folder of frames, or feature file; empty where there are labels alone."""
     media: Media = Media.VIDEO
     source_fps: float = 0.0
     """Frames or features per second; a video file tells its own, so there it is 0."""

@@ -12,7 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from csl_dist.errors import DataError, NotReadyError
-from csl_dist.flag.verdict import Verdict, read_flags, read_verdict
+from csl_dist.flag.record import AuditRecord, read_flags, read_record
 from csl_dist.measures import base_and_smoothing
 from csl_dist.predict.trajectories import Trajectory, TrajectoryStore
 from csl_dist.score.ensemble import Scale, ensemble_score
@@ -56,21 +56,21 @@ class Audit:
         root: str,
         *,
         revision: int | None = None,
-        draft: tuple[int, Verdict] | None = None,
+        draft: tuple[int, AuditRecord] | None = None,
     ):
-        """`draft` is the number and verdict of an audit in the making, which is then meant."""
+        """`draft` is the number and record of an audit in the making, which is then meant."""
         run = read_run_file(root)
         self.config = run.config
         self.classes = run.classes
         self.paths = RunPaths(Storage(root))
         self.videos_by_id = {video.id: video for video in read_videos(self.paths)}
-        self._verdicts = _verdicts(self.paths)
+        self._records = _records(self.paths)
         if draft is not None:
             revision = draft[0]
-            self._verdicts[revision] = draft[1]
+            self._records[revision] = draft[1]
         self.revision = max(self._current(), default=0) if revision is None else revision
-        if self.revision and self.revision not in self._verdicts:
-            known = ", ".join(str(number) for number in self._verdicts) or "none"
+        if self.revision and self.revision not in self._records:
+            known = ", ".join(str(number) for number in self._records) or "none"
             raise DataError(f"{root} has no audit number {self.revision}; it has {known}")
         self._trajectory = lru_cache(MAX_KEPT)(self._read_trajectory)
         self._annotated = lru_cache(MAX_KEPT)(self._read_annotation)
@@ -80,21 +80,21 @@ class Audit:
         return f"Audit({self.paths.root.url!r}, {num_videos} videos, revision {self.revision})"
 
     @property
-    def verdict(self) -> Verdict:
+    def record(self) -> AuditRecord:
         """What decided on the flags; NotReadyError where there are none yet."""
-        if self.revision not in self._verdicts:
+        if self.revision not in self._records:
             raise NotReadyError(f"{self.paths.root.url} has no flags yet; run `csl audit`")
-        return self._verdicts[self.revision]
+        return self._records[self.revision]
 
     @property
     def has_flags(self) -> bool:
         """Whether the run has come as far as that."""
-        return self.revision in self._verdicts
+        return self.revision in self._records
 
     @property
     def revisions(self) -> list[int]:
         """Numbers of all audits of this run: 0, and one for each time labels were corrected."""
-        return sorted({0, *self._verdicts})
+        return sorted({0, *self._records})
 
     @property
     def scorers(self) -> list[str]:
@@ -104,14 +104,14 @@ class Audit:
     def scorer(self) -> str:
         """The scorer that is meant where none is named: the one that explains flags."""
         if self.has_flags:
-            return self.verdict.temporal
+            return self.record.temporal
         named = self.config.flag.scorer
         return named if named in self.scorers else self.scorers[0]
 
     @property
     def known_errors(self) -> tuple[PlantedError, ...]:
         """Label errors whose place is known: planted, listed, or annotated."""
-        return self.verdict.known_errors
+        return self.record.known_errors
 
     def held_out_videos(self) -> list[Video]:
         """Videos that checkpoints are evaluated on: those to audit, and those for the threshold."""
@@ -133,7 +133,7 @@ class Audit:
             sentences += _lacking(without, len(wanted), f"trajectory of {scorer}")
             without = [v for v in wanted if ScoreStore.unit(v, scorer, "").name not in scored]
             sentences += _lacking(without, len(wanted), f"score of {scorer}")
-        if 0 not in self._verdicts:
+        if 0 not in self._records:
             sentences.append("there are no flags yet")
         return sentences
 
@@ -233,13 +233,13 @@ class Audit:
 
     def deciding_score(self, video: str, *, labels: Labels | None = None) -> FloatArray:
         """The score (T,) that is compared with the threshold, of one scorer or of both."""
-        verdict = self.verdict
-        if verdict.scales is None or verdict.framewise is None:
-            return self.score(video, verdict.score, labels=labels, scorer=verdict.scorer)
-        temporal, framewise = (Scale(mean=m, deviation=d) for m, d in verdict.scales)
+        record = self.record
+        if record.scales is None or record.framewise is None:
+            return self.score(video, record.score, labels=labels, scorer=record.scorer)
+        temporal, framewise = (Scale(mean=m, deviation=d) for m, d in record.scales)
         return ensemble_score(
-            self.score(video, verdict.score, labels=labels, scorer=verdict.temporal),
-            self.score(video, verdict.score, labels=labels, scorer=verdict.framewise),
+            self.score(video, record.score, labels=labels, scorer=record.temporal),
+            self.score(video, record.score, labels=labels, scorer=record.framewise),
             (temporal, framewise),
         )
 
@@ -352,23 +352,23 @@ class Audit:
     def labels_from(self, video: str) -> str | None:
         """Where a video's corrected labels came from; None for the dataset's own."""
         corrected_by = self._corrected_by(self._known(video))
-        return self._verdicts[corrected_by].labels if corrected_by else None
+        return self._records[corrected_by].labels if corrected_by else None
 
     def _current(self) -> list[int]:
         """Audits that rest on the scores that are there now."""
-        if 0 not in self._verdicts:
+        if 0 not in self._records:
             return []
-        made_from = self._verdicts[0].made_from
-        return [n for n, verdict in self._verdicts.items() if verdict.made_from == made_from]
+        made_from = self._records[0].made_from
+        return [n for n, record in self._records.items() if record.made_from == made_from]
 
     def _corrected_by(self, video: str) -> int:
         """The last audit so far that corrected a video's labels; 0 where none did."""
         wanted = [
             number
-            for number, verdict in self._verdicts.items()
+            for number, record in self._records.items()
             if number <= self.revision
-            and verdict.made_from == self.verdict.made_from
-            and video in verdict.changed
+            and record.made_from == self.record.made_from
+            and video in record.changed
         ]
         return max(wanted, default=0)
 
@@ -444,13 +444,13 @@ def _frame_range(frames: slice | int | None, num_frames: int, video: str) -> ran
     return span
 
 
-def _verdicts(paths: RunPaths) -> dict[int, Verdict]:
+def _records(paths: RunPaths) -> dict[int, AuditRecord]:
     """What every finished audit of a run was decided by, by its number."""
     keys = (key.split("/") for key in paths.relabelled.list_keys())
     numbers = sorted(int(number) for number, *rest in keys if rest == [paths.AUDIT])
     if paths.root.exists(paths.AUDIT):
         numbers = [0, *numbers]
-    return {number: read_verdict(paths.revision(number)) for number in numbers}
+    return {number: read_record(paths.revision(number)) for number in numbers}
 
 
 def _lacking(videos: list[str], total: int, what: str) -> list[str]:

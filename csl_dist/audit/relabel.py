@@ -17,8 +17,8 @@ from csl_dist.audit.reader import Audit, open_audit
 from csl_dist.data.layouts import corrected_labels
 from csl_dist.errors import DataError
 from csl_dist.flag.calibration import Calibration
+from csl_dist.flag.record import put_record
 from csl_dist.flag.rules import APPEARANCE, KindJudge, described, ranked, suspicious_spans
-from csl_dist.flag.verdict import put_verdict
 from csl_dist.score.formulas import late_probabilities, trajectory_scores
 from csl_dist.score.store import ScoreStore
 from csl_dist.storage.paths import RunPaths
@@ -55,7 +55,7 @@ class Relabelled:
     def still_suspicious(self) -> pd.DataFrame:
         """Flags of now in the videos that were corrected, whether they are new or not."""
         flags = self.after.flags()
-        return flags[flags.video.isin(self.after.verdict.changed)]
+        return flags[flags.video.isin(self.after.record.changed)]
 
     @property
     def new(self) -> pd.DataFrame:
@@ -76,17 +76,17 @@ def relabel(root: str, labels: Path) -> Relabelled:
     paths = before.paths.revision(number)
     for annotation in changed:
         _write_scores(before, annotation, ScoreStore(paths.scores))
-    verdict = replace(
-        before.verdict,
+    record = replace(
+        before.record,
         labels=str(labels.absolute()),
         changed=tuple(annotation.video for annotation in changed),
         known_errors=_remaining(before.known_errors, changed, before.classes),
     )
-    after = Audit(root, draft=(number, verdict))
+    after = Audit(root, draft=(number, record))
     put_table(paths.root, paths.FLAGS, _flags(before, after, changed))
     corrections = _corrections(before, after, changed)
     put_table(paths.root, paths.CORRECTIONS, corrections)
-    put_verdict(paths, verdict)
+    put_record(paths, record)
     return Relabelled(before=before, after=open_audit(root), corrections=corrections)
 
 
@@ -131,12 +131,12 @@ def _flags(before: Audit, after: Audit, changed: Sequence[Annotation]) -> pd.Dat
 
 
 def _flags_of(audit: Audit, annotation: Annotation, judge: KindJudge | None) -> list[Flag]:
-    video, verdict = annotation.video, audit.verdict
+    video, record = annotation.video, audit.record
     score_T = audit.deciding_score(video)
-    spans = suspicious_spans(score_T, annotation, verdict.thresholds[video], audit.config.flag)
-    framewise = verdict.framewise
+    spans = suspicious_spans(score_T, annotation, record.thresholds[video], audit.config.flag)
+    framewise = record.framewise
     appearance_T = audit.score(video, APPEARANCE, scorer=framewise) if framewise else None
-    trajectory = audit.log_probabilities(video, scorer=verdict.temporal)
+    trajectory = audit.log_probabilities(video, scorer=record.temporal)
     return described(
         spans,
         annotation,
@@ -160,7 +160,7 @@ def _corrections(before: Audit, after: Audit, changed: Sequence[Annotation]) -> 
     for annotation in changed:
         video = annotation.video
         old_T = before.annotation(video).labels_T
-        tau = after.verdict.thresholds.get(video, np.nan)
+        tau = after.record.thresholds.get(video, np.nan)
         was_T, is_T = before.deciding_score(video), after.deciding_score(video)
         # A span of one row has one label before, and one after.
         for span in runs_of(_pairs(old_T, annotation.labels_T)):

@@ -1,4 +1,4 @@
-"""`python -m csl_dist.cli` is `csl`, for machines where only the package is at hand."""
+"""`python -m csl_dist.cli` is `csl`, for machines that have the package and no script."""
 
 from csl_dist.cli import main
 

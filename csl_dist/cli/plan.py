@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from csl_dist.cost.rates import Rates
 
 FEATURE_WIDTH = 512
-"""Of features that are not at hand: those of ResNet-18."""
+"""Of features that are not known: those of ResNet-18."""
 
 
 @app.command(rich_help_panel="Cluster")

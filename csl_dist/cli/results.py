@@ -81,7 +81,7 @@ def relabel(
     lower = made.corrections.score_after < made.corrections.score_before
     below = made.corrections.below_threshold
     say(
-        f"corrected: {len(lower)} spans in {len(made.after.verdict.changed)} videos; "
+        f"corrected: {len(lower)} spans in {len(made.after.record.changed)} videos; "
         f"{int(lower.sum())} are less suspicious now, {int(below.sum())} are below the threshold"
     )
     say(

@@ -38,7 +38,7 @@ REPEATS = 3
 FIRST_FRAMES, FIRST_ENCODED = 256, 8
 DECODED_FRAMES = 300
 HEIGHT, WIDTH, FPS = 480, 854, 25
-"""Of the video that stands in for a dataset that is not at hand; Cholec80's."""
+"""Of the video that stands in for a dataset that is not read; Cholec80's."""
 
 
 def measured_rates(config: RunConfig, footage: Footage, video: PixelSource | None) -> Rates:

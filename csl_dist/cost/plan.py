@@ -77,7 +77,7 @@ class Footage:
 def supposed_footage(
     config: RunConfig, *, num_videos: int, minutes: float, num_classes: int, num_features: int
 ) -> Footage:
-    """Footage of a dataset that is not at hand: videos of one length, split as in the paper."""
+    """Footage of a dataset that is not read: videos of one length, split as in the paper."""
     fps = config.dataset.fps or SUPPOSED_FPS
     frames = (round(minutes * 60 * fps),)
     folds = config.dataset.folds or 1

@@ -234,5 +234,5 @@ def orientation(facts: list[VideoFacts]) -> str | None:
     turned = sum(file.frames_last for file in files)
     return (
         f"features: {len(files) - turned:,} files are (frames, width), {turned:,} are "
-        "(width, frames), told apart by the number of labels"
+        "(width, frames), decided by the number of labels"
     )

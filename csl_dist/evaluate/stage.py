@@ -20,7 +20,7 @@ from csl_dist.evaluate.metrics import (
     measured,
     truth_of_kind,
 )
-from csl_dist.flag.verdict import read_flags
+from csl_dist.flag.record import read_flags
 from csl_dist.measures import BASES, PAPERS_SCORE, SMOOTHINGS
 from csl_dist.predict.plan import store_of
 from csl_dist.score.formulas import trajectory_blocks

@@ -13,6 +13,7 @@ import pandas as pd
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import ENSEMBLE
 from csl_dist.flag.calibrate import write_calibration
+from csl_dist.flag.record import AuditRecord, put_record, read_flags
 from csl_dist.flag.rules import (
     APPEARANCE,
     KindJudge,
@@ -21,7 +22,6 @@ from csl_dist.flag.rules import (
     suspicious_spans,
     thresholds,
 )
-from csl_dist.flag.verdict import Verdict, put_verdict, read_flags
 from csl_dist.predict.plan import skipped_checkpoints, store_of
 from csl_dist.score.ensemble import scale_of
 from csl_dist.score.formulas import late_probabilities, outlying_videos
@@ -44,7 +44,7 @@ def flag(stage: Stage) -> None:
     outliers = write_video_outliers(inputs)
     if outliers:
         stage.say(f"videos far off as a whole (another one's labels?): {', '.join(outliers)}")
-    write_verdict(inputs, tables)
+    write_record(inputs, tables)
 
 
 def write_flags(inputs: Inputs, tables: dict[Split, ScoreTable], judge: KindJudge | None) -> int:
@@ -115,7 +115,7 @@ def write_video_outliers(inputs: Inputs) -> list[str]:
     return table.video[table.outlier].tolist()
 
 
-def write_verdict(inputs: Inputs, tables: dict[Split, ScoreTable]) -> None:
+def write_record(inputs: Inputs, tables: dict[Split, ScoreTable]) -> None:
     """Writes `audit.json`: what decided on the flags, for readers without dataset and models."""
     run, config = inputs.run, inputs.run.config
     temporal, framewise = temporal_scorer(config), framewise_scorer(config)
@@ -124,7 +124,7 @@ def write_verdict(inputs: Inputs, tables: dict[Split, ScoreTable]) -> None:
         scores = tables[Split.AUDIT].scores
         scales = tuple(astuple(scale_of(scores[name].values())) for name in (temporal, framewise))
     labels = inputs.labels
-    verdict = Verdict(
+    record = AuditRecord(
         scorer=flag_scorer(config),
         temporal=temporal,
         framewise=framewise,
@@ -135,4 +135,4 @@ def write_verdict(inputs: Inputs, tables: dict[Split, ScoreTable]) -> None:
         skipped=skipped_checkpoints(inputs),
         known_errors=tuple(labels.known_errors()) if labels.has_known_errors() else (),
     )
-    put_verdict(run.paths, verdict)
+    put_record(run.paths, record)

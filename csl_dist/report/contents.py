@@ -61,7 +61,7 @@ def video_details(audit: Audit, video: str, flags: pd.DataFrame) -> VideoDetails
         num_frames=annotation.num_frames,
         flags=spans,
         known=_known(audit, video),
-        threshold=audit.verdict.thresholds[video],
+        threshold=audit.record.thresholds[video],
         score_W=highest_in_columns(score_T),
         csl_W=highest_in_columns(audit.csl(video)),
         losses=shrunk_losses(audit, video),

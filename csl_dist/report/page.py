@@ -48,7 +48,7 @@ def render(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
     return _template().render(
         title=audit.paths.root.url.rsplit("/", 1)[-1],
         root=audit.paths.root.url,
-        verdict=audit.verdict,
+        record=audit.record,
         revision=audit.revision,
         summary=contents.summary(audit, table, flags),
         missing=audit.missing(),
@@ -82,7 +82,7 @@ def _section(audit: Audit, video: VideoDetails, pictured: pd.DataFrame) -> dict[
         rows["known errors"] = span_bar(
             video.known, video.num_frames, TRUTH_COLOUR, name="known errors"
         )
-    curves = {audit.verdict.score: (video.score_W, video.threshold), "CSL": (video.csl_W, None)}
+    curves = {audit.record.score: (video.score_W, video.threshold), "CSL": (video.csl_W, None)}
     for name, (score_W, tau) in curves.items():
         rows[name] = score_curve(score_W, list(video.flags), num_frames=video.num_frames, tau=tau)
     return {

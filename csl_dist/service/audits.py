@@ -76,7 +76,7 @@ class OpenAudit:
 
     def threshold(self, video_id: str) -> float | None:
         """The deciding score above which frames are flagged; None as long as there are no flags."""
-        return self.audit.verdict.thresholds.get(video_id) if self.audit.has_flags else None
+        return self.audit.record.thresholds.get(video_id) if self.audit.has_flags else None
 
     def videos(self) -> pd.DataFrame:
         """All audited videos, worst first; computed once, as thousands of videos take a while."""

@@ -10,13 +10,13 @@ class RunPaths:
 
     RUN = "run.json"
     VIDEO_LIST = "dataset.parquet"
-    """Every video of the dataset, where its source and its labels lie."""
+    """Every video of the dataset, where its source and its labels are."""
     AUDIT = "audit.json"
     """What decided on the flags."""
     FLAGS = "flags.parquet"
     FLAGS_CSV = "flags.csv"
     VIDEOS = "videos.csv"
-    """How far each video lies off the others as a whole."""
+    """How far each video is off the others as a whole."""
     CALIBRATION = "calibration.json"
     """What the rule behind the flags finds of planted errors."""
     CORRECTIONS = "corrections.parquet"
@@ -78,5 +78,5 @@ class RunPaths:
         return self.scorer(scorer).child(f"fold-{fold}")
 
     def checkpoints(self, scorer: str, fold: int, training: str) -> Storage:
-        """Checkpoints of one training; another one, say at another learning rate, lies beside."""
+        """Checkpoints of one training; another one, say at another learning rate, is beside it."""
         return self.fold(scorer, fold).child(f"checkpoints/{training}")

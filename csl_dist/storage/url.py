@@ -224,7 +224,7 @@ def remote_store(url: str) -> ObjectStore:
 
 
 REASONS = (
-    ("NoSuchBucket|bucket does not exist", "there is no such bucket; create it, or mend the URL"),
+    ("NoSuchBucket|bucket does not exist", "there is no such bucket; create it, or fix the URL"),
     (
         "latest/api/token|latest/meta-data|computeMetadata",
         "no credentials were found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for s3://, "

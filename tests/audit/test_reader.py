@@ -190,7 +190,7 @@ def test_deciding_score_of_the_ensemble_is_that_of_its_flags(tmp_path: Path) -> 
     for row in flags.itertuples():
         score = audit.deciding_score(row.video)
         assert score[row.start : row.stop].mean() == pytest.approx(row.score, rel=1e-5)
-        assert score.max() > audit.verdict.thresholds[row.video]
+        assert score.max() > audit.record.thresholds[row.video]
 
 
 def test_package_import_is_cheap_and_reading_needs_neither_ray_nor_torch() -> None:

@@ -69,7 +69,7 @@ def test_labels_corrected_twice_make_a_history(made_root: str, fixed: Path) -> N
     (fixed / "v3.txt").write_text(made_run.label_text(worse))
     made = relabel(made_root, fixed)
     assert made.after.revision == 2
-    assert made.after.verdict.changed == ("v3",)
+    assert made.after.record.changed == ("v3",)
     assert set(made.new.video) == {"v3"}
     audits = [csl_dist.open_audit(made_root, revision=n) for n in (0, 1, 2)]
     assert [set(audit.flags().video) for audit in audits] == [{"v2"}, set(), {"v3"}]

@@ -21,8 +21,8 @@ from csl_dist.config import (
 from csl_dist.evaluate.baselines import BASELINES
 from csl_dist.evaluate.stage import evaluate
 from csl_dist.flag.calibrate import write_calibration
+from csl_dist.flag.record import read_flags
 from csl_dist.flag.stage import flag, write_video_outliers
-from csl_dist.flag.verdict import read_flags
 from csl_dist.measures import BASES, SCORE_NAMES
 from csl_dist.score.store import ScoreStore
 from csl_dist.score.table import read_score_tables

@@ -17,7 +17,7 @@ import uvicorn
 
 import csl_dist
 from csl_dist.audit.relabel import relabel
-from csl_dist.flag.verdict import read_flags
+from csl_dist.flag.record import read_flags
 from csl_dist.review.store import store_of
 from csl_dist.service import audits
 from csl_dist.service.app import create_app

@@ -16,7 +16,7 @@ from csl_dist.types import ErrorKind, PlantedError, Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class AuditRecord:
     """How the flags of an audit came about."""
 
     scorer: str
@@ -42,11 +42,11 @@ class Verdict:
     """Videos whose labels were corrected, and whose scores this audit therefore holds itself."""
 
 
-def put_verdict(paths: RunPaths, verdict: Verdict) -> None:
-    paths.root.put_json_if_changed(paths.AUDIT, asdict(verdict))
+def put_record(paths: RunPaths, record: AuditRecord) -> None:
+    paths.root.put_json_if_changed(paths.AUDIT, asdict(record))
 
 
-def read_verdict(paths: RunPaths) -> Verdict:
+def read_record(paths: RunPaths) -> AuditRecord:
     if not paths.root.exists(paths.AUDIT):
         raise NotReadyError(f"{paths.root.url} has no flags yet; run `csl audit`")
     content: dict[str, Any] = paths.root.read_json(paths.AUDIT)
@@ -55,7 +55,7 @@ def read_verdict(paths: RunPaths) -> Verdict:
     scales = content.pop("scales")
     if scales is not None:
         scales = (tuple(scales[0]), tuple(scales[1]))
-    return Verdict(known_errors=errors, changed=changed, scales=scales, **content)
+    return AuditRecord(known_errors=errors, changed=changed, scales=scales, **content)
 
 
 def read_flags(paths: RunPaths) -> pd.DataFrame:
