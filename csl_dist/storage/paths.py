@@ -23,7 +23,7 @@ class RunPaths:
     """In an audit under corrected labels: the spans whose label changed."""
     METRICS = "metrics.json"
     PULSE = "pulse.json"
-    """While an audit is being scored: how it stands."""
+    """While checkpoints are evaluated: how it stands."""
     TRAINING = "training.json"
     """In a fold: which of its trainings was asked for last."""
     REPORT = "report.html"

@@ -53,7 +53,7 @@ def test_good_folder_has_no_problem_and_a_summary(tmp_path: Path) -> None:
     assert (train.num_videos, train.num_frames, train.class_frames_C) == (9, 180, (90, 90))
     assert audit.hours == pytest.approx(3 * 2 / 3600)
     assert orientation(facts) == (
-        "features: 11 files are (frames, width), 1 are (width, frames), told apart by the number "
+        "features: 11 files are (frames, width), 1 are (width, frames), decided by the number "
         "of labels"
     )
 
