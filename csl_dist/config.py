@@ -126,7 +126,8 @@ class AnyLayoutConfig:
     folds: Annotated[int, Field(ge=2)] | None = None
     """Audit the whole dataset with so many models, each video by the one that did not see it."""
     fold_seed: Seed = 0
-    """Seed of the assignment of videos, or of their groups, to folds."""
+    """Seed of the assignment of videos, or of their groups, to folds. A video's fold follows from
+    its own group or id, so that new videos move no other; `csl init` finds a seed of even folds."""
     length_mismatch: Literal["error", "trim"] = "error"
     """`trim`: labels beyond the last frame are dropped, frames beyond the last label unlabelled."""
     truth: str | None = None
@@ -277,6 +278,23 @@ class ScorerConfig:
     """Longer videos run in overlapping windows of so many frames."""
 
 
+def share_of_percent(value: object) -> object:
+    """`20%` as .2; anything else as it is."""
+    if isinstance(value, str) and value.strip().endswith("%"):
+        return float(value.strip().removesuffix("%")) / 100
+    return value
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class WhenGrown:
+    """Train anew once the training set has grown."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = FORBID
+
+    when_grown: Annotated[Positive, BeforeValidator(share_of_percent)]
+    """By this share of the videos that the models were trained on; `20%` or 0.2."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class TrainConfig:
     """How scorers are trained."""
@@ -303,6 +321,10 @@ class TrainConfig:
     """Data-parallel workers of one training."""
     trackers: tuple[Literal["tensorboard", "mlflow"], ...] = ()
     """Where metrics go beside metrics.jsonl: event files in the run root, or an MLflow server."""
+    refresh: Literal["never", "always"] | WhenGrown = "never"
+    """Whether models are trained anew when the training videos or their labels have changed since:
+    `never`; `always`; or `when_grown: 20%`, once there are so many more videos. What is new is
+    audited all the same, by models that did not see it."""
     max_failures: Annotated[int, Field(ge=0)] = 3
     """How often a training restarts from its last checkpoint after losing a worker."""
 
@@ -396,8 +418,8 @@ class AuditConfig:
     allow_in_sample: tuple[str, ...] = ()
     """Ids of videos that may be audited by checkpoints that were trained on them."""
     swapped_copies: Annotated[int, Field(ge=0)] = 10
-    """Validation videos (with folds: audited ones) that are also scored with two steps swapped, to
-    tell how many such errors the flags find. Each costs as much as a video of its length."""
+    """Validation videos (with folds: audited ones), at the most, that are also predicted with two
+    steps swapped, to tell how many such errors the flags find. Each costs as much as its video."""
 
 
 def paper_scorers() -> dict[str, ScorerConfig]:

@@ -89,7 +89,7 @@ def _put_run(inputs: Inputs) -> None:
         config=run.config,
         classes=run.dataset.classes,
         num_held_out=sum(len(fold.held_out) for fold in run.dataset.folds),
-        num_folds=len(run.dataset.folds),
+        folds=tuple(fold.index for fold in run.dataset.folds),
         num_to_extract=len(features.to_extract),
         encoder=features.base.encoder,
         has_known_errors=inputs.labels.has_known_errors(),

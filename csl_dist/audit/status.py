@@ -33,9 +33,9 @@ def run_status(root: str) -> list[StageStatus]:
     for scorer, num_epochs in _trained_epochs(config).items():
         done = sum(
             min(num_epochs, len(current_checkpoints(paths, scorer, fold).published_epochs()))
-            for fold in range(run.num_folds)
+            for fold in run.folds
         )
-        total = num_epochs * run.num_folds
+        total = num_epochs * len(run.folds)
         lines.append(StageStatus(stage=f"train {scorer}", done=done, total=total))
         if scorer not in config.scorers:
             continue

@@ -7,7 +7,7 @@ import typer
 import yaml
 
 from csl_dist.cli.app import ConfigPath, Overrides, app, complain, console, say
-from csl_dist.config import load_config, parse_config
+from csl_dist.config import DatasetConfig, load_config, parse_config
 from csl_dist.errors import ConfigError, DataError
 from csl_dist.types import Split
 
@@ -19,15 +19,18 @@ def init(
     out: Annotated[Path, typer.Option(help="Config file to write.")] = Path("csl.yaml"),
 ) -> None:
     """Look at a dataset on disk and write a config for it."""
-    from csl_dist.data.init import config_text, draft_config
+    from csl_dist.data.init import config_text, draft_config, with_even_folds
     from csl_dist.data.layouts import read_dataset
 
     if out.exists():
         raise ConfigError(f"{out} exists already; remove it, or give another --out")
     path = path.absolute()
     draft = draft_config(layout, path, out.absolute())
-    text = config_text(draft, name=path.stem or "mine")
-    dataset = read_dataset(parse_config(yaml.safe_load(text), where=str(out)).dataset)
+    name = path.stem or "mine"
+    dataset = read_dataset(_parsed(config_text(draft, name), out))
+    if "folds" in draft.dataset:
+        draft = with_even_folds(draft, dataset)
+    text = config_text(draft, name)
     try:
         out.write_text(text)
     except OSError as error:
@@ -38,6 +41,10 @@ def init(
         f"{out}: {draft.layout} layout, {len(dataset.videos)} videos, "
         f"{len(dataset.classes)} classes; next: csl check {out}"
     )
+
+
+def _parsed(text: str, out: Path) -> DatasetConfig:
+    return parse_config(yaml.safe_load(text), where=str(out)).dataset
 
 
 @app.command(rich_help_panel="Dataset")

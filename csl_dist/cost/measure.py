@@ -97,7 +97,7 @@ def scoring_rate(
     def seconds(num_frames: int) -> float:
         own = _lengths(num_frames, typical)
         names = tuple(str(number) for number in range(len(own)))
-        group = Group(fold=0, videos=names, lengths=tuple(own), fingerprint="")
+        group = Group(fold=0, videos=names, lengths=tuple(own), features=names)
         read = _made_features(own[0], spec.num_features)
         return _median_seconds(
             lambda: group_log_probabilities(

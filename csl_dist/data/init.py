@@ -1,14 +1,17 @@
 """Look at a dataset on disk and draft a config for it.
 
-The user's folder is only read: a manifest that is made for it lies beside the config.
+The user's folder is only read: a manifest that is made for it goes beside the config.
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+from csl_dist.data.dataset import Dataset
 from csl_dist.data.layouts import LAYOUTS
 from csl_dist.data.layouts.layout import Draft, missing_parts
 from csl_dist.data.media.sources import MediaNeed
+from csl_dist.data.splits import balanced_seed
 from csl_dist.errors import DataError
 
 
@@ -45,3 +48,13 @@ def config_text(draft: Draft, name: str) -> str:
         text = json.dumps(str(value)) if isinstance(value, Path) else value
         lines.append(f"  {key}: {text}{note}")
     return "\n".join([*lines, ""])
+
+
+def with_even_folds(draft: Draft, dataset: Dataset) -> Draft:
+    """The draft with a seed that divides its videos about evenly."""
+    seed = balanced_seed(dataset.videos, int(str(draft.dataset["folds"])))
+    return replace(
+        draft,
+        dataset=draft.dataset | {"fold_seed": seed},
+        notes=draft.notes | {"fold_seed": "makes folds of about the same size"},
+    )

@@ -5,6 +5,7 @@ and says exactly where. The same generator state gives the same corruption. Unla
 left alone.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -29,7 +30,7 @@ from csl_dist.types import (
 MAX_FAILURES = 100
 """Tries in a row at placing a span before a video counts as full."""
 MAX_VIDEOS = 40
-"""Videos that calibration plants errors in; more would tell little more."""
+"""Videos that calibration plants errors in, at the most; more would tell little more."""
 CALIBRATION_SEED = 1_000_003
 """Added to `corrupt.seed`, so that these errors are others than those of an experiment."""
 
@@ -148,17 +149,21 @@ KINDS: dict[ErrorKind, Callable[..., Corruption]] = {
 def chosen_kinds(
     videos: Sequence[str], shares: Mapping[Any, float], *, seed: int
 ) -> dict[str, ErrorKind]:
-    """Which videos get which kind: disjoint shares of a seeded shuffle, whatever their order."""
+    """Which videos get which kind: each by its own id, whatever other videos there are."""
     if sum(shares.values()) > 1 + 1e-9:
         raise DataError(f"corrupt: shares of kinds add up to {sum(shares.values()):g}, above 1")
-    shuffled = np.random.default_rng(seed).permutation(sorted(videos)).tolist()
-    chosen: dict[str, ErrorKind] = {}
-    taken = 0.0
-    for kind, share in shares.items():
-        start, stop = (round(part * len(shuffled)) for part in (taken, taken + share))
-        chosen |= dict.fromkeys(shuffled[start:stop], ErrorKind(kind))
-        taken += share
-    return chosen
+    bounds = np.cumsum(list(shares.values()))
+    kinds = [ErrorKind(kind) for kind in shares]
+    places = {video: int(np.searchsorted(bounds, _place(seed, video), "right")) for video in videos}
+    # Shares that add up to all videos may do so but for rounding.
+    last = len(kinds) - 1 if kinds and bounds[-1] > 1 - 1e-9 else len(kinds)
+    places = {video: min(place, last) for video, place in places.items()}
+    return {video: kinds[place] for video, place in places.items() if place < len(kinds)}
+
+
+def _place(seed: int, video: str) -> float:
+    """A number from 0 to 1 that looks random and follows from a video's id."""
+    return int(fingerprint(seed, video), 16) / 16**16
 
 
 def planted_kinds(
@@ -279,13 +284,16 @@ def planted_videos(
     num_classes: int,
     most: int = MAX_VIDEOS,
 ) -> list[PlantedVideo]:
-    """Wrong versions of some of the videos; those that give no room for the error are left out."""
+    """Wrong versions of some of the videos; those that give no room for the error are left out.
+
+    A video is chosen by its own id: one more video adds at most itself.
+    """
     config = replace(config, seed=config.seed + CALIBRATION_SEED)
+    share = share_of(most, len(annotations))
     videos: list[PlantedVideo] = []
-    # A video that is added to the dataset hardly changes which ones are chosen.
-    for annotation in sorted(annotations, key=lambda a: fingerprint(config.seed, a.video)):
-        if len(videos) == most:
-            break
+    for annotation in annotations:
+        if _place(config.seed, annotation.video) >= share:
+            continue
         try:
             corruption = corrupted(
                 annotation.labels_T, kind, annotation.video, config, num_classes=num_classes
@@ -301,6 +309,16 @@ def planted_videos(
             )
         )
     return sorted(videos, key=lambda v: v.clean.video)
+
+
+def share_of(most: int, num_videos: int) -> float:
+    """The share of videos to choose for about `most` of them, at least half as many.
+
+    It falls by halves as videos are added, so that those chosen before are a part of those after.
+    """
+    if num_videos <= most:
+        return 1.0
+    return most / 2 ** math.ceil(math.log2(num_videos))
 
 
 def with_errors(annotation: Annotation, corruption: Corruption, *, video: str) -> Annotation:

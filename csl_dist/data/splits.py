@@ -3,14 +3,16 @@
 import os
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
-
-import numpy as np
 
 from csl_dist.config import DatasetConfig, SplitLists
 from csl_dist.data.dataset import Dataset, Fold
 from csl_dist.errors import ConfigError
-from csl_dist.types import Split, Video
+from csl_dist.types import Split, Video, fingerprint
+
+SEEDS_TRIED = 200
+"""Seeds among which `csl init` looks for folds of like size."""
 
 
 def with_splits(dataset: Dataset, config: DatasetConfig) -> Dataset:
@@ -33,7 +35,7 @@ def with_splits(dataset: Dataset, config: DatasetConfig) -> Dataset:
     dataset = replace(
         dataset, videos=tuple(videos.values()), length_mismatch=config.length_mismatch
     )
-    num_groups = len({video.group or video.id for video in dataset.videos})
+    num_groups = len({group_of(video) for video in dataset.videos})
     if config.folds is None:
         dataset = replace(dataset, folds=(_only_fold(dataset),))
     elif num_groups < config.folds:
@@ -109,20 +111,39 @@ def _by_lists(dataset: Dataset, lists: SplitLists) -> tuple[Dataset, list[str]]:
     return replace(dataset, videos=tuple(videos)), problems
 
 
+def fold_of(group: str, num_folds: int, seed: int) -> int:
+    """The fold of a group, which no other group changes: rendezvous hashing."""
+    return max(range(num_folds), key=lambda fold: fingerprint(seed, group, fold))
+
+
+def balanced_seed(videos: Sequence[Video], num_folds: int) -> int:
+    """The seed, among the first, that gives folds of the most equal numbers of videos."""
+
+    def largest(seed: int) -> tuple[int, int]:
+        counts = Counter(fold_of(group_of(v), num_folds, seed) for v in videos)
+        return num_folds - len(counts), max(counts.values(), default=0)
+
+    return min(range(SEEDS_TRIED), key=largest)
+
+
+def group_of(video: Video) -> str:
+    """What stays together in one fold: the video's group, or the video alone."""
+    return video.group or video.id
+
+
 def _by_folds(dataset: Dataset, num_folds: int, seed: int) -> Dataset:
-    """Every video is audited once; videos of one group stay together."""
-    groups = sorted({video.group or video.id for video in dataset.videos})
-    order = np.random.default_rng(seed).permutation(len(groups))
-    fold_of = {groups[place]: number % num_folds for number, place in enumerate(order)}
+    """Every video is audited once; videos of one group stay together. Empty folds are left out."""
     videos = tuple(replace(video, split=Split.AUDIT) for video in dataset.videos)
-    folds = []
-    for index in range(num_folds):
-        held_out = [fold_of[v.group or v.id] == index for v in videos]
-        folds.append(
+    folds = {video.id: fold_of(group_of(video), num_folds, seed) for video in videos}
+    return replace(
+        dataset,
+        videos=videos,
+        folds=tuple(
             Fold(
                 index=index,
-                train=tuple(v.id for v, held in zip(videos, held_out, strict=True) if not held),
-                held_out=tuple(v.id for v, held in zip(videos, held_out, strict=True) if held),
+                train=tuple(video for video, fold in folds.items() if fold != index),
+                held_out=tuple(video for video, fold in folds.items() if fold == index),
             )
-        )
-    return replace(dataset, videos=videos, folds=tuple(folds))
+            for index in sorted(set(folds.values()))
+        ),
+    )

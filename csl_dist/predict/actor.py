@@ -23,9 +23,8 @@ from csl_dist.predict.forward import (
     require_finite,
     within_memory,
 )
-from csl_dist.predict.trajectories import Group, TrajectoryStore
+from csl_dist.predict.trajectories import Group, Rows, TrajectoryStore
 from csl_dist.predict.units import PredictSlice, PredictUnit
-from csl_dist.storage.ledger import Unit
 from csl_dist.storage.paths import RunPaths
 from csl_dist.training.checkpoints import CheckpointStore
 from csl_dist.training.models import ModelSpec, Scorer, build_scorer
@@ -51,8 +50,8 @@ class Publication:
 
     scorer: str
     group: Group
-    units: dict[int, Unit]
-    videos: slice
+    rows: dict[str, Rows]
+    """What each of them is made of."""
 
 
 class PredictActor:
@@ -95,7 +94,7 @@ class PredictActor:
     def publish(self, task: Publication) -> None:
         """Turns the rows of some videos into trajectories."""
         store = TrajectoryStore(self._paths.scorer(task.scorer))
-        store.publish(task.group, task.units, task.videos)
+        store.publish(task.group, task.rows)
 
     def _predict(self, task: PredictSlice) -> None:
         checkpoint = task.checkpoint

@@ -14,7 +14,13 @@ from csl_dist.predict.plan import drop_used_weights, plan_scorers
 from csl_dist.predict.stage import predict, prediction_pool, row_prediction
 from csl_dist.training.inputs import Inputs
 from csl_dist.training.scorers import num_epochs
-from csl_dist.training.stage import TITLE, fit_trainings, planned_trainings, unfinished
+from csl_dist.training.stage import (
+    TITLE,
+    fit_trainings,
+    planned_trainings,
+    tell_kept,
+    unfinished,
+)
 
 LOOK_SECONDS = 2.0
 """Between two looks for new checkpoints."""
@@ -23,6 +29,7 @@ LOOK_SECONDS = 2.0
 def train_and_predict(stage: Stage) -> None:
     """Trains, and predicts beside it."""
     trainings = planned_trainings(stage.inputs)
+    tell_kept(stage, trainings)
     if not unfinished(trainings):
         fit_trainings(stage, trainings, title=TITLE)  # says that all is trained
         predict(stage)

@@ -7,9 +7,10 @@ from csl_dist.config import CNN
 from csl_dist.data.dataset import Fold
 from csl_dist.errors import CheckpointError, LeakageError
 from csl_dist.features.source import require_features
-from csl_dist.predict.trajectories import Group, TrajectoryStore
-from csl_dist.predict.units import PredictSlice, PredictUnit, plan_groups
+from csl_dist.predict.trajectories import Group, Rows, TrajectoryStore, rows_fingerprint
+from csl_dist.predict.units import PredictSlice, PredictUnit, plan_groups, row_of
 from csl_dist.storage.ledger import Unit
+from csl_dist.storage.url import key_part
 from csl_dist.strategies import selected_epochs
 from csl_dist.training.checkpoints import CheckpointInfo
 from csl_dist.training.inputs import Inputs
@@ -19,25 +20,43 @@ from csl_dist.types import Annotation, Split
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScorerPlan:
-    """All units of one scorer, over all folds."""
+    """What is left to predict with one scorer, over all folds."""
 
     scorer: str
     units: dict[Group, tuple[PredictUnit, ...]]
+    """Of groups that have a video to publish."""
+    rows: dict[str, Rows]
+    """What each video that is to be published will be made of."""
+    checkpoints: dict[int, tuple[CheckpointInfo, ...]]
+    """Those that a fold's videos are run through."""
+    num_videos: int
+    """All that the scorer is run over, published ones included."""
     num_expected: int
     """Units when training is over; as many as there are now where it is."""
+    stale: tuple[Group, ...]
+    """Groups with rows that nobody wants any more."""
 
     @property
     def num_units(self) -> int:
         return sum(len(units) for units in self.units.values())
 
+    @property
+    def num_shortened(self) -> int:
+        """Videos that lack checkpoints whose weights `checkpoints.keep` deleted."""
+        most = max((len(infos) for infos in self.checkpoints.values()), default=0)
+        return sum(len(rows) < most for rows in self.rows.values())
+
     def units_of(self, group: Group) -> dict[int, Unit]:
         """The units of a group by epoch."""
         return {unit.checkpoint.epoch: unit.unit for unit in self.units[group]}
 
+    def rows_of(self, group: Group) -> dict[str, Rows]:
+        """What the videos of a group that are to be published will be made of."""
+        return {video: self.rows[video] for video in group.videos if video in self.rows}
+
     def epochs_of(self, fold: int) -> set[int]:
         """Epochs of the checkpoints that a fold's videos are run through."""
-        groups = [units for group, units in self.units.items() if group.fold == fold]
-        return {unit.checkpoint.epoch for units in groups for unit in units}
+        return {info.epoch for info in self.checkpoints[fold]}
 
 
 def plan_scorers(inputs: Inputs, *, so_far: bool = False) -> list[ScorerPlan]:
@@ -49,33 +68,156 @@ def plan_scorers(inputs: Inputs, *, so_far: bool = False) -> list[ScorerPlan]:
 def _plan_scorer(
     inputs: Inputs, scorer: str, annotations: Sequence[Annotation], so_far: bool
 ) -> ScorerPlan:
-    config = inputs.run.config.predict
-    units: dict[Group, tuple[PredictUnit, ...]] = {}
-    num_expected = 0
+    stored = _Stored.of(store_of(inputs, scorer))
+    folds = []
     for fold in inputs.run.dataset.folds:
         checkpoints, num_checkpoints = _checkpoints(inputs, scorer, fold, so_far)
+        planner = _FoldPlanner(inputs, scorer, fold, annotations, checkpoints, stored)
+        folds.append((fold.index, checkpoints, num_checkpoints, planner.plan()))
+    units = {group: own for *_, plan in folds for group, own in plan.units.items()}
+    return ScorerPlan(
+        scorer=scorer,
+        units=units,
+        rows={video: rows for *_, plan in folds for video, rows in plan.rows.items()},
+        checkpoints={index: tuple(infos) for index, infos, *_ in folds},
+        num_videos=len(annotations),
+        num_expected=sum(len(plan.units) * count for _, _, count, plan in folds),
+        stale=tuple(set(stored.begun) - units.keys()),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """What a scorer's store holds, from three listings."""
+
+    store: TrajectoryStore
+    published: dict[str, str]
+    written: dict[str, set[str]]
+    begun: list[Group]
+
+    @classmethod
+    def of(cls, store: TrajectoryStore) -> "_Stored":
+        return cls(store, store.published_fingerprints(), store.written(), store.open_groups())
+
+
+@dataclass(frozen=True, slots=True)
+class _FoldPlan:
+    units: dict[Group, tuple[PredictUnit, ...]]
+    rows: dict[str, Rows]
+
+
+class _FoldPlanner:
+    """Finds out which videos of a fold are to be predicted, with which checkpoints."""
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        scorer: str,
+        fold: Fold,
+        annotations: Sequence[Annotation],
+        checkpoints: Sequence[CheckpointInfo],
+        stored: _Stored,
+    ):
+        self._config = inputs.run.config.predict
+        self._fold = fold
+        self._checkpoints = checkpoints
+        self._stored = stored
+        self._loadable = _loadable(inputs, scorer, fold, checkpoints)
         source = inputs.seen_features(scorer, fold.index, Split.AUDIT)
         require_features(source, fold.held_out)
         wanted = set(fold.held_out)
-        own = [a for a in annotations if a.original in wanted]
-        features = {a.video: source.fingerprint(a.video) for a in own}
+        self._own = {a.video: a for a in annotations if a.original in wanted}
+        self._features = {video: source.fingerprint(video) for video in self._own}
+
+    def plan(self) -> _FoldPlan:
+        pending = {video for video in self._own if not self._is_current(video)}
+        units: dict[Group, tuple[PredictUnit, ...]] = {}
+        rows: dict[str, Rows] = {}
+        for group in self._groups(pending):
+            waiting = pending & set(group.videos)
+            covered = self._covered(waiting)
+            units[group] = self._units(group, covered)
+            epochs = covered | {unit.checkpoint.epoch for unit in units[group]}
+            rows |= {video: self._rows(video, epochs) for video in waiting}
+        return _FoldPlan(units, rows)
+
+    def _rows(self, video: str, epochs: set[int] | None = None) -> Rows:
+        """What a video's rows are made from, of all checkpoints or of some."""
+        frames, made = self._own[video].num_frames, self._features[video]
+        return {
+            info.epoch: row_of(info, made, frames, self._config.dtype)
+            for info in self._checkpoints
+            if epochs is None or info.epoch in epochs
+        }
+
+    def _is_current(self, video: str) -> bool:
+        """Whether a video is published with all rows that it can have."""
+        known, whole = self._stored.published.get(key_part(video)), self._rows(video)
+        if known is None or known == rows_fingerprint(whole):
+            return known is not None
+        there = self._stored.store.published_rows(video)
+        # Rows whose weights are gone can't be added; all others must be there.
+        lacking = whole.keys() - there.keys()
+        return there.items() <= whole.items() and not lacking & self._loadable
+
+    def _groups(self, pending: set[str]) -> list[Group]:
+        """Groups with a pending video: first those that an interrupted run has begun."""
+        begun = [g for g in self._stored.begun if self._fits(g) and pending & set(g.videos)]
+        grouped = {video for group in begun for video in group.videos}
+        rest = [a for a in self._own.values() if a.video in pending - grouped]
         # Apart, because a corrected label can move a copy's frames, but never a video's.
-        videos = [a for a in own if a.original == a.video]
-        copies = [a for a in own if a.original != a.video]
-        groups = [
-            group
+        videos = [a for a in rest if a.original == a.video]
+        copies = [a for a in rest if a.original != a.video]
+        frames, fold = self._config.group_frames, self._fold.index
+        fresh = (
+            plan_groups(part, self._features, fold=fold, group_frames=frames)
             for part in (videos, copies)
-            for group in plan_groups(
-                part, features, fold=fold.index, group_frames=config.group_frames
-            )
+        )
+        return [*begun, *(group for part in fresh for group in part)]
+
+    def _fits(self, group: Group) -> bool:
+        """Whether a group holds videos as they are now."""
+        members = zip(group.videos, group.lengths, group.features, strict=True)
+        return group.fold == self._fold.index and all(
+            video in self._own
+            and self._own[video].num_frames == length
+            and self._features[video] == made
+            for video, length, made in members
+        )
+
+    def _covered(self, videos: set[str]) -> set[int]:
+        """Epochs whose rows all of these videos have from an earlier publication."""
+        known = [v for v in videos if key_part(v) in self._stored.published]
+        if len(known) < len(videos):
+            return set()
+        shared = [
+            self._stored.store.published_rows(video).items() & self._rows(video).items()
+            for video in videos
         ]
-        num_expected += len(groups) * num_checkpoints
-        for group in groups:
-            units[group] = tuple(
-                PredictUnit(checkpoint=checkpoint, group=group, dtype=config.dtype)
-                for checkpoint in checkpoints
-            )
-    return ScorerPlan(scorer=scorer, units=units, num_expected=num_expected)
+        return set.intersection(*({epoch for epoch, _ in rows} for rows in shared))
+
+    def _units(self, group: Group, covered: set[int]) -> tuple[PredictUnit, ...]:
+        """The units of a group whose rows are written, or whose weights are there."""
+        needed = tuple(
+            PredictUnit(checkpoint=info, group=group, dtype=self._config.dtype)
+            for info in self._checkpoints
+            if info.epoch not in covered
+        )
+        written = self._stored.written.get(group.key, set())
+        usable = tuple(
+            unit
+            for unit in needed
+            if unit.checkpoint.epoch in self._loadable or unit.unit.fingerprint in written
+        )
+        # Where no weights are left at all, loading says what to do.
+        return usable if usable or covered else needed
+
+
+def _loadable(inputs: Inputs, scorer: str, fold: Fold, infos: Sequence[CheckpointInfo]) -> set[int]:
+    """Epochs whose weights are there."""
+    if inputs.run.config.checkpoints.keep == "all":
+        return {info.epoch for info in infos}
+    return set(inputs.checkpoints.store(scorer, fold.index).loadable_epochs())
 
 
 def _checkpoints(
@@ -127,22 +269,13 @@ def store_of(inputs: Inputs, scorer: str) -> TrajectoryStore:
     return TrajectoryStore(inputs.run.paths.scorer(scorer))
 
 
-def unpublished_groups(inputs: Inputs, plan: ScorerPlan) -> list[Group]:
-    """Groups that are not published with exactly these units."""
-    store = store_of(inputs, plan.scorer)
-    known = store.published_fingerprints()
-    return [g for g in plan.units if not store.is_published(g, plan.units_of(g), known)]
-
-
 def pending_slices(inputs: Inputs, plan: ScorerPlan) -> list[PredictSlice]:
     """What is left to predict, by checkpoint, the earliest first."""
-    store = store_of(inputs, plan.scorer)
-    groups = unpublished_groups(inputs, plan)
-    written = store.written(groups, store.published_fingerprints())
+    written = store_of(inputs, plan.scorer).written()
     left: dict[tuple[int, int], list[PredictUnit]] = {}
-    for group in groups:
-        for unit in plan.units[group]:
-            if unit.unit.fingerprint not in written[group]:
+    for group, units in plan.units.items():
+        for unit in units:
+            if unit.unit.fingerprint not in written.get(group.key, set()):
                 place = (unit.checkpoint.epoch, unit.checkpoint.fold)
                 left.setdefault(place, []).append(unit)
     config = inputs.run.config
@@ -169,6 +302,13 @@ def skipped_checkpoints(inputs: Inputs) -> dict[str, str]:
         for place, store in stores.items()
         for epoch, reason in store.bad().items()
     }
+
+
+def drop_stale_rows(inputs: Inputs, plans: Sequence[ScorerPlan]) -> None:
+    """Deletes rows of groups that an interrupted run left, and that nobody wants any more."""
+    for plan in plans:
+        for group in plan.stale:
+            store_of(inputs, plan.scorer).drop_rows(group)
 
 
 def drop_used_weights(inputs: Inputs, plans: Sequence[ScorerPlan]) -> None:

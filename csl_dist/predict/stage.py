@@ -20,13 +20,14 @@ from csl_dist.features.node_cache import forget_node_folder
 from csl_dist.predict.actor import PredictActor, Publication, SliceResult
 from csl_dist.predict.plan import (
     ScorerPlan,
+    drop_stale_rows,
     drop_used_weights,
     pending_slices,
     plan_scorers,
     store_of,
-    unpublished_groups,
 )
 from csl_dist.predict.pulse import Pulse, end_pulse, put_pulse
+from csl_dist.predict.trajectories import Rows
 from csl_dist.predict.units import PredictSlice, split_slices
 from csl_dist.training.inputs import Inputs
 from csl_dist.types import Split
@@ -40,7 +41,8 @@ def predict(stage: Stage) -> None:
     """Evaluates every checkpoint on every held-out video, and publishes the trajectories."""
     inputs = stage.inputs
     plans = plan_scorers(inputs)
-    if any(unpublished_groups(inputs, plan) for plan in plans):
+    if any(plan.units for plan in plans):
+        _tell_shortened(stage, plans)
         with prediction_pool(stage) as pool:
             with row_prediction(stage, plans) as rows:
                 while rows.predict(plans, pool) > 0:
@@ -48,9 +50,19 @@ def predict(stage: Stage) -> None:
             publish(stage, plans, pool)
         _forget_node_folders(stage.run.paths.root.url)
     else:
-        total = sum(plan.num_units for plan in plans)
-        stage.say(f"trajectories: all {total} units are predicted")
+        total = sum(plan.num_videos for plan in plans)
+        stage.say(f"trajectories: all {total} are there")
+    drop_stale_rows(inputs, plans)
     drop_used_weights(inputs, plans)
+
+
+def _tell_shortened(stage: Stage, plans: Sequence[ScorerPlan]) -> None:
+    for plan in plans:
+        if plan.num_shortened:
+            stage.say(
+                f"predict: {plan.num_shortened} videos get fewer checkpoints of {plan.scorer} "
+                "than others, because checkpoints.keep deleted weights"
+            )
 
 
 def prediction_pool(stage: Stage) -> ActorPool:
@@ -165,23 +177,24 @@ def _lay_out_rows(
 
 def publish(stage: Stage, plans: Sequence[ScorerPlan], pool: ActorPool) -> None:
     """Turns rows into trajectories."""
-    groups = [(p, group) for p in plans for group in unpublished_groups(stage.inputs, p)]
     parts = [
-        Publication(
-            scorer=plan.scorer,
-            group=group,
-            units=plan.units_of(group),
-            videos=slice(first, first + VIDEOS_PER_TASK),
-        )
-        for plan, group in groups
-        for first in range(0, len(group.videos), VIDEOS_PER_TASK)
+        Publication(scorer=plan.scorer, group=group, rows=dict(some))
+        for plan in plans
+        for group in plan.units
+        for some in _batched(list(plan.rows_of(group).items()))
     ]
-    total = sum(len(group.videos) for _, group in groups)
+    total = sum(len(part.rows) for part in parts)
     with progress_bar(stage.console, "predict: publish", total=total) as bar:
         for done in pool.run(parts, method="publish"):
-            bar.advance(len(done.task.group.videos[done.task.videos]))
-    for plan, group in groups:
-        store_of(stage.inputs, plan.scorer).drop_rows(group)
+            bar.advance(len(done.task.rows))
+    for plan in plans:
+        for group in plan.units:
+            store_of(stage.inputs, plan.scorer).drop_rows(group)
+
+
+def _batched(rows: list[tuple[str, Rows]]) -> list[list[tuple[str, Rows]]]:
+    starts = range(0, len(rows), VIDEOS_PER_TASK)
+    return [rows[start : start + VIDEOS_PER_TASK] for start in starts]
 
 
 def _forget_node_folders(root: str) -> None:

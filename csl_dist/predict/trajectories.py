@@ -8,7 +8,7 @@ is what publishes the array, and only then do the one before and the rows go.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from csl_dist.errors import NotReadyError
 from csl_dist.storage.ledger import Ledger, Unit
-from csl_dist.storage.url import Storage, key_part
+from csl_dist.storage.url import Storage, at_once, key_part
 from csl_dist.storage.zarr import Array, ChunkReader, create_array, open_array, require_numbers
 from csl_dist.types import (
     FloatArray,
@@ -37,7 +37,12 @@ COMPACT_BLOCK_FRAMES = 4096
 READ_THREADS = 8
 """Chunks that one read fetches and decodes at once."""
 
+GROUPS = "groups"
+"""Folder of what is known of groups whose rows are in the making."""
+
 Part = TypeVar("Part")
+Rows = dict[int, str]
+"""Fingerprint of all that a row of one video was made from, by epoch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,12 +52,16 @@ class Group:
     fold: int
     videos: tuple[str, ...]
     lengths: tuple[int, ...]
-    fingerprint: str
-    """Of the videos' features and order."""
+    features: tuple[str, ...]
+    """Fingerprint of each video's features."""
 
     @property
     def num_frames(self) -> int:
         return sum(self.lengths)
+
+    @property
+    def fingerprint(self) -> str:
+        return fingerprint(list(zip(self.videos, self.lengths, self.features, strict=True)))
 
     @property
     def key(self) -> str:
@@ -151,32 +160,28 @@ class TrajectoryStore:
         newest = sorted(self._published.done(), key=lambda unit: unit.name)
         return {unit.name.split("/")[0]: unit.fingerprint for unit in newest}
 
-    def is_published(self, group: Group, units: dict[int, Unit], known: dict[str, str]) -> bool:
-        """Whether all videos of a group are published from exactly these units."""
-        wanted = fingerprint(_rows_of(units))
-        return all(known.get(key_part(video)) == wanted for video in group.videos)
+    def published_rows(self, video: str) -> Rows:
+        """What each row of a published trajectory was made from; empty where there is none."""
+        _, published = self._newest(video)
+        return {} if published is None else {int(e): made for e, made in published.rows.items()}
 
-    def written(self, groups: Sequence[Group], known: Collection[str]) -> dict[Group, set[str]]:
-        """Fingerprints of each group's units whose rows exist, written or published.
-
-        `known` are the videos of `published_fingerprints`; no other video is looked for.
-        """
+    def written(self) -> dict[str, set[str]]:
+        """Fingerprints of units whose rows are written, by the key of their group; one listing."""
         rows: dict[str, set[str]] = defaultdict(set)
         for unit in self._rows.done():
             rows[unit.name.rsplit("/", 1)[0]].add(unit.fingerprint)
-        return {group: rows[group.key] | self._published_rows(group, known) for group in groups}
+        return rows
 
-    def _published_rows(self, group: Group, known: Collection[str]) -> set[str]:
-        """Fingerprints of the units that all videos of a group are published with."""
-        if not all(key_part(video) in known for video in group.videos):
-            return set()
-        found = [self._newest(video)[1] for video in group.videos]
-        return set.intersection(*(set(published.rows.values()) for published in found if published))
+    def open_groups(self) -> list[Group]:
+        """Groups whose rows are in the making: an earlier run may have been interrupted there."""
+        keys = [key for key in self._storage.list_keys(GROUPS) if key.endswith(".json")]
+        return [_group(content) for content in at_once(self._storage.read_json, keys)]
 
     def create_rows(
         self, group: Group, units: dict[int, Unit], *, num_classes: int, dtype: str
     ) -> None:
         """Lays out a group's rows, or makes room for more epochs."""
+        self._storage.put_json_if_changed(_group_key(group), asdict(group))
         self._rows.retire(units.values(), group.key)
         key = _rows_key(group)
         shape = (max(units), group.num_frames, num_classes)
@@ -206,24 +211,21 @@ class TrajectoryStore:
         array[epoch - 1] = logp_NC.astype(array.dtype)
         self._rows.write(unit, epoch=epoch, videos=list(group.videos))
 
-    def publish(self, group: Group, units: dict[int, Unit], videos: slice = slice(None)) -> None:
-        """Publishes some of a group's videos from their rows and earlier arrays."""
-        rows = _rows_of(units)
+    def publish(self, group: Group, rows: Mapping[str, Rows]) -> None:
+        """Publishes videos of a group from their rows, and from earlier arrays of theirs."""
         starts = np.cumsum([0, *group.lengths[:-1]]).tolist()
+        places = dict(zip(group.videos, zip(starts, group.lengths, strict=True), strict=True))
         fresh = _RowBlocks(self._storage, _rows_key(group))
-        places = zip(group.videos[videos], starts[videos], group.lengths[videos], strict=True)
-        for video, start, length in places:
-            self._publish(group, video, Span(start, start + length), rows, fresh)
+        for video, own in rows.items():
+            start, length = places[video]
+            wanted = {str(epoch): own[epoch] for epoch in sorted(own)}
+            self._publish(group, video, Span(start, start + length), wanted, fresh)
 
     def drop_rows(self, group: Group) -> None:
-        """Deletes the rows of a group whose videos are all published."""
+        """Deletes the rows of a group, whose videos are all published or no longer wanted."""
         self._rows.forget(self._rows.done(group.key))
         self._storage.delete_folder(_rows_key(group))
-
-    def compact(self, group: Group, units: dict[int, Unit]) -> None:
-        """Publishes all of a group, and deletes its rows."""
-        self.publish(group, units)
-        self.drop_rows(group)
+        self._storage.delete(_group_key(group))
 
     def trajectory(self, video: str) -> Trajectory:
         """The published trajectory of a video."""
@@ -364,8 +366,18 @@ class _RowBlocks:
         return self.array.block(rows, first, min(self.array.shape[1], first + COMPACT_BLOCK_FRAMES))
 
 
-def _rows_of(units: dict[int, Unit]) -> dict[str, str]:
-    return {str(epoch): units[epoch].fingerprint for epoch in sorted(units)}
+def rows_fingerprint(rows: Rows) -> str:
+    """Of a whole trajectory; what `published_fingerprints` gives for it."""
+    return fingerprint({str(epoch): rows[epoch] for epoch in sorted(rows)})
+
+
+def _group(content: dict[str, Any]) -> Group:
+    sequences = ("videos", "lengths", "features")
+    return Group(**content | {name: tuple(content[name]) for name in sequences})
+
+
+def _group_key(group: Group) -> str:
+    return f"{GROUPS}/{group.key}.json"
 
 
 def _rows_key(group: Group) -> str:

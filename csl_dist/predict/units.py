@@ -29,10 +29,8 @@ class PredictUnit:
     def unit(self) -> Unit:
         """Its record: the name tells the place, the fingerprint all that went in."""
         name = f"{self.group.key}/{self.checkpoint.name}"
-        return Unit(
-            name,
-            fingerprint(self.checkpoint.content_hash, self.group.fingerprint, self.dtype),
-        )
+        made_from = fingerprint(self.checkpoint.content_hash, self.group.fingerprint, self.dtype)
+        return Unit(name, made_from)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,13 +65,19 @@ def split_slices(slices: Sequence[PredictSlice], at_least: int) -> list[PredictS
     return parts
 
 
-def plan_groups(
-    annotations: Sequence[Annotation], features: Mapping[str, str], *, fold: int, group_frames: int
-) -> list[Group]:
-    """Videos of like length together, up to `group_frames` frames a group.
+def row_of(checkpoint: CheckpointInfo, features: str, num_frames: int, dtype: str) -> str:
+    """Fingerprint of one video's row, which other videos of its group have no part in."""
+    return fingerprint(checkpoint.content_hash, features, num_frames, dtype)
 
-    A video that is added or changed moves others only within its own class of lengths.
-    """
+
+def plan_groups(
+    annotations: Sequence[Annotation],
+    features: Mapping[str, str],
+    *,
+    fold: int,
+    group_frames: int,
+) -> list[Group]:
+    """Videos of like length together, up to `group_frames` frames a group."""
     classes: dict[int, list[Annotation]] = {}
     for annotation in sorted(annotations, key=lambda a: a.video):
         classes.setdefault(length_class(annotation.num_frames), []).append(annotation)
@@ -82,7 +86,7 @@ def plan_groups(
             fold=fold,
             videos=tuple(a.video for a in group),
             lengths=tuple(a.num_frames for a in group),
-            fingerprint=fingerprint([(a.video, a.num_frames, features[a.video]) for a in group]),
+            features=tuple(features[a.video] for a in group),
         )
         for _, members in sorted(classes.items())
         for group in _filled(members, group_frames)

@@ -1,7 +1,7 @@
 """ScoreStore: per-frame scores of every video and scorer, in Zarr. Higher is more suspicious.
 
-The labels that scores were computed under are stored beside them, so that scores can be read, and compared
-with those under other labels, without the dataset.
+The labels that scores were computed under are stored beside them, so that scores can be read, and
+compared with those under other labels, without the dataset.
 """
 
 from collections.abc import Iterable, Sequence

@@ -25,7 +25,8 @@ class RunFile:
     classes: tuple[str, ...]
     num_held_out: int
     """Videos that checkpoints are evaluated on."""
-    num_folds: int
+    folds: tuple[int, ...]
+    """Indices of the folds that have videos."""
     num_to_extract: int
     encoder: str
     """Names what makes the features."""
@@ -47,7 +48,7 @@ def read_run_file(root: str) -> RunFile:
     config = parse_config(content.pop("config"), where=f"{root}/{RunPaths.RUN}")
     # The root may have been moved or copied since.
     content["config"] = replace(config, root=Storage(root).url)
-    content["classes"] = tuple(content["classes"])
+    content |= {name: tuple(content[name]) for name in ("classes", "folds")}
     return RunFile(**{name: content[name] for name in RunFile.__dataclass_fields__})
 
 

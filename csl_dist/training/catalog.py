@@ -35,7 +35,7 @@ def stored_trainings(root: str) -> Iterator[StoredTraining]:
     paths = RunPaths(Storage(root))
     adapted = [CNN] if run.config.features.adapt else []
     for scorer in dict.fromkeys([*adapted, *run.config.scorers]):
-        for fold in range(run.num_folds):
+        for fold in run.folds:
             keys = paths.fold(scorer, fold).list_keys("checkpoints")
             current = current_checkpoints(paths, scorer, fold)
             for training in sorted({key.split("/")[1] for key in keys}):

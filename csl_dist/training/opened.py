@@ -1,5 +1,8 @@
 """RunCheckpoints: the checkpoints that a run's audits use, each described once."""
 
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
 import numpy as np
 
 from csl_dist.config import CNN
@@ -15,6 +18,17 @@ from csl_dist.training.scorers import num_epochs, train_config
 from csl_dist.types import FloatArray, fingerprint
 
 NO_TRAINING = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingRecord:
+    """Which training of a scorer and fold an audit uses, and what it was trained on."""
+
+    training: str
+    settings: str = ""
+    """Fingerprint of model, classes and settings; empty where checkpoints were imported."""
+    videos: dict[str, str] = field(default_factory=dict)
+    """Fingerprint of each training video's labels and features."""
 
 
 class RunCheckpoints:
@@ -37,10 +51,26 @@ class RunCheckpoints:
             self._stores[scorer, fold] = store
         return self._stores[scorer, fold]
 
-    def use(self, scorer: str, fold: int, training: str) -> CheckpointStore:
-        """Makes a training the one that audits use from now on."""
+    def current(self, scorer: str, fold: int) -> "TrainingRecord | None":
+        """The training that was asked for last; None where there was none."""
         folder = self._run.paths.fold(scorer, fold)
-        folder.put_json_if_changed(RunPaths.TRAINING, {"training": training})
+        if not folder.exists(RunPaths.TRAINING):
+            return None
+        return TrainingRecord(**folder.read_json(RunPaths.TRAINING))
+
+    def use(
+        self,
+        scorer: str,
+        fold: int,
+        training: str,
+        *,
+        settings: str = "",
+        videos: Mapping[str, str] | None = None,
+    ) -> CheckpointStore:
+        """Makes a training the one that audits use from now on."""
+        record = TrainingRecord(training=training, settings=settings, videos=dict(videos or {}))
+        folder = self._run.paths.fold(scorer, fold)
+        folder.put_json_if_changed(RunPaths.TRAINING, asdict(record))
         store = CheckpointStore(self._run.paths.checkpoints(scorer, fold, training))
         if self._stores.get((scorer, fold)) != store:
             self._stores[scorer, fold] = store

@@ -7,6 +7,7 @@ be found again by any later run; a worker that restarts goes on from the newest 
 
 import tempfile
 import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -23,7 +24,7 @@ from csl_dist.cluster.background import Background
 from csl_dist.cluster.progress import Bar, progress_bar
 from csl_dist.cluster.session import Resources, connect, user_error
 from csl_dist.cluster.stage import Stage
-from csl_dist.config import CNN
+from csl_dist.config import CNN, WhenGrown
 from csl_dist.data.dataset import Fold
 from csl_dist.errors import ConfigError, CslError, DataError
 from csl_dist.features.source import FeatureReader, FeatureSource, require_features
@@ -32,8 +33,14 @@ from csl_dist.training.checkpoints import CheckpointStore, State
 from csl_dist.training.inputs import Inputs
 from csl_dist.training.scorers import train_config
 from csl_dist.training.trackers import open_trackers, require_trackers
-from csl_dist.training.train import TrainingTask, WorkerContext, train_epochs, training_fingerprint
-from csl_dist.types import Split
+from csl_dist.training.train import (
+    TrainingTask,
+    WorkerContext,
+    settings_fingerprint,
+    train_epochs,
+    video_fingerprints,
+)
+from csl_dist.types import Split, fingerprint
 
 POLL_SECONDS = 0.5
 TITLE = "train: epochs"
@@ -46,6 +53,8 @@ class Training:
     task: TrainingTask
     features: FeatureSource
     checkpoints: CheckpointStore
+    kept_despite: "Changes | None" = None
+    """How its videos have changed since, where the training is kept all the same."""
 
     @property
     def epochs(self) -> int:
@@ -54,7 +63,9 @@ class Training:
 
 def train(stage: Stage) -> None:
     """Trains every scorer that does not have all its epochs."""
-    fit_trainings(stage, planned_trainings(stage.inputs), title=TITLE)
+    trainings = planned_trainings(stage.inputs)
+    tell_kept(stage, trainings)
+    fit_trainings(stage, trainings, title=TITLE)
 
 
 def planned_trainings(inputs: Inputs) -> list[Training]:
@@ -87,15 +98,32 @@ def unfinished(trainings: list[Training]) -> list[Training]:
 
 
 def training_of(inputs: Inputs, scorer: str, fold: Fold) -> Training:
-    """A training, which from now on is the one that an audit uses."""
+    """A training, which from now on is the one that an audit uses.
+
+    One whose videos have changed since is kept, unless `train.refresh` says otherwise.
+    """
     run = inputs.run
     if not fold.train:
         raise DataError(f"{run.config.dataset.path} has no training videos; mark some as `train`")
-    annotations = tuple(inputs.labels.of(fold.train, Split.TRAIN))
+    annotations = inputs.labels.of(fold.train, Split.TRAIN)
     source = inputs.seen_features(scorer, fold.index, Split.TRAIN)
     require_features(source, fold.train)
     model, config = inputs.model_spec(scorer), train_config(run.config, scorer)
     classes, base = run.dataset.classes, inputs.features.base
+    settings = settings_fingerprint(model, config, classes)
+    videos = video_fingerprints(annotations, source)
+    training, changes = fingerprint(settings, videos), None
+    before = inputs.checkpoints.current(scorer, fold.index)
+    if before is not None and before.settings == settings and before.videos != videos:
+        changes = Changes.between(before.videos, videos)
+        epochs = inputs.checkpoints.store(scorer, fold.index).resume_point(config.epochs)
+        if changes.call_for_training(config.refresh) or not (
+            epochs == config.epochs or changes.only_added
+        ):
+            changes = None
+        else:
+            training, videos = before.training, before.videos
+            annotations = [a for a in annotations if a.video in videos]
     is_adapted = inputs.features.adapted is not None and scorer != CNN
     task = TrainingTask(
         scorer=scorer,
@@ -104,17 +132,70 @@ def training_of(inputs: Inputs, scorer: str, fold: Fold) -> Training:
         config=config,
         classes=classes,
         encoder=source.encoder,
-        annotations=annotations,
-        fingerprint=training_fingerprint(
-            model, config, classes, annotations, {v: source.fingerprint(v) for v in fold.train}
-        ),
+        annotations=tuple(annotations),
+        fingerprint=training,
         starts_from=run.config.features if scorer == CNN else None,
         encoder_train_ids=(
             inputs.checkpoints.adapted_encoder(fold.index, base).train_ids if is_adapted else ()
         ),
     )
-    checkpoints = inputs.checkpoints.use(scorer, fold.index, task.fingerprint)
-    return Training(task=task, features=source, checkpoints=checkpoints)
+    checkpoints = inputs.checkpoints.use(
+        scorer, fold.index, training, settings=settings, videos=videos
+    )
+    return Training(task=task, features=source, checkpoints=checkpoints, kept_despite=changes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """How the videos of a training differ from those that it would have now."""
+
+    num_trained: int
+    added: frozenset[str]
+    removed: frozenset[str]
+    changed: frozenset[str]
+    """Videos with other labels or features."""
+
+    @classmethod
+    def between(cls, before: Mapping[str, str], now: Mapping[str, str]) -> "Changes":
+        shared = before.keys() & now.keys()
+        return cls(
+            num_trained=len(before),
+            added=frozenset(now.keys() - before.keys()),
+            removed=frozenset(before.keys() - now.keys()),
+            changed=frozenset(video for video in shared if before[video] != now[video]),
+        )
+
+    @property
+    def only_added(self) -> bool:
+        """Whether the training could go on as it began."""
+        return not self.removed and not self.changed
+
+    def call_for_training(self, refresh: object) -> bool:
+        """Whether models are to be trained anew, as the config has it."""
+        if isinstance(refresh, WhenGrown):
+            return len(self.added) >= refresh.when_grown * self.num_trained
+        return refresh == "always"
+
+
+def tell_kept(stage: Stage, trainings: Sequence[Training]) -> None:
+    """Says in one sentence that models are kept though their training videos have changed."""
+    kept = [t.kept_despite for t in trainings if t.kept_despite is not None]
+    if not kept:
+        return
+    counts = {
+        "new": frozenset[str]().union(*(changes.added for changes in kept)),
+        "gone": frozenset[str]().union(*(changes.removed for changes in kept)),
+        "changed": frozenset[str]().union(*(changes.changed for changes in kept)),
+    }
+    words = ", ".join(
+        f"{len(videos)} {what} ({', '.join(sorted(videos)[:3])}{', …' * (len(videos) > 3)})"
+        for what, videos in counts.items()
+        if videos
+    )
+    stage.say(
+        f"train: {len(kept)} of {len(trainings)} models are kept as they are; of their training "
+        f"videos are {words} since; set train.refresh: always to train them anew"
+    )
 
 
 def _side_by_side(trainings: list[Training], resources: Resources) -> list[tuple[Training, ...]]:

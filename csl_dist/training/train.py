@@ -18,6 +18,7 @@ from torch.nn.functional import cross_entropy
 
 from csl_dist.config import FeaturesConfig, TrainConfig
 from csl_dist.errors import DataError
+from csl_dist.features.source import FeatureSource
 from csl_dist.training.batches import ReadFeatures, padded_batch, plan_batches, windows_of
 from csl_dist.training.checkpoints import CheckpointInfo, State
 from csl_dist.training.models import Cnn, ModelSpec, Scorer, build_scorer
@@ -47,7 +48,7 @@ class TrainingTask:
     encoder: str
     annotations: tuple[Annotation, ...]
     fingerprint: str
-    """Of all that decides the weights after an epoch; `training_fingerprint` makes it."""
+    """Of all that decides the weights after an epoch."""
     starts_from: FeaturesConfig | None = None
     """For `cnn`: the encoder whose last stages are fine-tuned."""
     encoder_train_ids: tuple[str, ...] = ()
@@ -58,17 +59,8 @@ class TrainingTask:
         return f"{self.scorer}/fold-{self.fold}"
 
 
-def training_fingerprint(
-    model: ModelSpec,
-    config: TrainConfig,
-    classes: tuple[str, ...],
-    annotations: Sequence[Annotation],
-    features: dict[str, str],
-) -> str:
-    """Changes with anything that changes the weights of an epoch, but not with their number.
-
-    `features` are the fingerprints of the videos' features.
-    """
+def settings_fingerprint(model: ModelSpec, config: TrainConfig, classes: tuple[str, ...]) -> str:
+    """Changes with whatever decides the weights of an epoch, but for the training videos."""
     return fingerprint(
         model,
         [config.learning_rate, config.weight_decay, config.clip_norm, config.batch_frames],
@@ -76,9 +68,15 @@ def training_fingerprint(
         # A schedule that falls towards the last epoch depends on which that is.
         config.epochs if config.schedule != "constant" else None,
         classes,
-        {a.video: array_fingerprint(a.labels_T) for a in annotations},
-        features,
     )
+
+
+def video_fingerprints(annotations: Sequence[Annotation], source: FeatureSource) -> dict[str, str]:
+    """What training sees of each video: its labels and its features."""
+    return {
+        a.video: fingerprint(array_fingerprint(a.labels_T), source.fingerprint(a.video))
+        for a in annotations
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

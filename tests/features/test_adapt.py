@@ -95,7 +95,7 @@ def test_nothing_is_done_again(adapted: tuple[Path, RunConfig]) -> None:
     said = run_csl("run", path)
     assert "adapt: epochs" not in said
     assert "all 24 videos are encoded by the adapted encoder" in said
-    assert "units are predicted" in said
+    assert "trajectories: all" in said
 
 
 def test_meta_of_an_encoder_trained_on_other_videos_stops_the_audit(

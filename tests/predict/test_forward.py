@@ -13,7 +13,7 @@ from csl_dist.predict.forward import (
 )
 from csl_dist.predict.plan import refuse_leakage
 from csl_dist.predict.trajectories import Group
-from csl_dist.predict.units import PredictSlice, PredictUnit, plan_groups, split_slices
+from csl_dist.predict.units import PredictSlice, PredictUnit, plan_groups, row_of, split_slices
 from csl_dist.training.batches import padded_batch, windows_of
 from csl_dist.training.checkpoints import CheckpointInfo
 from csl_dist.training.models import ModelSpec, build_scorer
@@ -44,7 +44,7 @@ def one_group(features: dict[str, str]) -> Group:
         fold=0,
         videos=tuple(v for g in groups for v in g.videos),
         lengths=tuple(n for g in groups for n in g.lengths),
-        fingerprint="+".join(g.fingerprint for g in groups),
+        features=tuple(made for g in groups for made in g.features),
     )
 
 
@@ -76,17 +76,18 @@ def test_groups_hold_like_lengths_up_to_the_limit() -> None:
     assert groups[1].lengths == (98, 100, 103)
 
 
-def test_video_that_is_added_moves_only_videos_of_like_length() -> None:
-    lengths = {"a": 100, "b": 103, "c": 400, "d": 410, "e": 30}
-    videos = [
-        Annotation(video=v, labels_T=np.zeros(n, dtype=int), times_T=np.arange(n))
-        for v, n in lengths.items()
+def test_row_of_a_video_changes_with_what_it_is_made_of_and_not_with_its_neighbours() -> None:
+    same = row_of(checkpoint(), "f", 10, "float16")
+    assert row_of(checkpoint(epoch=9), "f", 10, "float16") == same, (
+        "the weights count, not the name"
+    )
+    others = [
+        row_of(checkpoint(content_hash="i"), "f", 10, "float16"),
+        row_of(checkpoint(), "g", 10, "float16"),
+        row_of(checkpoint(), "f", 11, "float16"),
+        row_of(checkpoint(), "f", 10, "float32"),
     ]
-    new = Annotation(video="0", labels_T=np.zeros(102, dtype=int), times_T=np.arange(102))
-    features = dict.fromkeys([*lengths, "0"], "f")
-    before = plan_groups(videos, features, fold=0, group_frames=1000)
-    after = plan_groups([*videos, new], features, fold=0, group_frames=1000)
-    assert {g.videos for g in before} & {g.videos for g in after} == {("e",), ("c", "d")}
+    assert len({same, *others}) == 5
 
 
 def test_groups_do_not_depend_on_the_order_of_videos() -> None:
@@ -208,7 +209,7 @@ def made_slice(epoch: int, lengths: list[int]) -> PredictSlice:
     units = tuple(
         PredictUnit(
             checkpoint=checkpoint(epoch=epoch),
-            group=Group(fold=0, videos=(f"v{n}",), lengths=(length,), fingerprint=f"g{n}"),
+            group=Group(fold=0, videos=(f"v{n}",), lengths=(length,), features=(f"g{n}",)),
             dtype="float16",
         )
         for n, length in enumerate(lengths)

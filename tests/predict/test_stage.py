@@ -21,7 +21,7 @@ from csl_dist.errors import CheckpointError, NotReadyError
 from csl_dist.predict import stage as prediction
 from csl_dist.predict.actor import PredictActor
 from csl_dist.predict.follow import predict_and_follow
-from csl_dist.predict.plan import plan_scorers, store_of, unpublished_groups
+from csl_dist.predict.plan import plan_scorers, store_of
 from csl_dist.predict.pulse import Pulse, read_pulse
 from csl_dist.predict.stage import predict, publish, row_prediction
 from csl_dist.training.inputs import Inputs, open_inputs
@@ -134,7 +134,7 @@ def test_trajectories_are_those_of_a_naive_loop(trained: Path, tmp_path: Path) -
     assert read_pulse(stage.run.paths) is None
 
 
-def test_corrected_label_has_copies_scored_again_and_no_video(
+def test_corrected_label_has_its_copy_predicted_again_and_nothing_else(
     trained: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(trained / "data", tmp_path / "data")
@@ -145,9 +145,7 @@ def test_corrected_label_has_copies_scored_again_and_no_video(
     labels.write_text("\n".join(reversed(labels.read_text().splitlines())) + "\n")
     inputs = open_inputs(stage.run.config)
     [plan] = plan_scorers(inputs)
-    again = {video for group in unpublished_groups(inputs, plan) for video in group.videos}
-    assert "v0~swapped" in again
-    assert all(video.endswith("~swapped") for video in again)
+    assert set(plan.rows) == {"v0~swapped"}
 
 
 @pytest.mark.parametrize("num_workers", [1, 2, 4])
@@ -260,7 +258,7 @@ def test_bad_checkpoint_stops_the_audit_or_is_left_out_and_recorded(
     assert "does not match its meta.json" in bad[3]
 
 
-def test_scored_weights_go_and_new_videos_say_why_they_can_not_be_scored(
+def test_used_weights_go_and_a_new_video_gets_the_checkpoint_that_is_left(
     trained: Path, tmp_path: Path
 ) -> None:
     stage = with_keep(fresh_stage(trained, tmp_path), "last")
@@ -269,7 +267,18 @@ def test_scored_weights_go_and_new_videos_say_why_they_can_not_be_scored(
     assert store.loadable_epochs() == [NUM_CHECKPOINTS]
     assert store.published_epochs() == list(range(1, NUM_CHECKPOINTS + 1))
     predict(stage)
-    store_of(stage.inputs, "transformer").remove("v0")
+    trajectories = store_of(stage.inputs, "transformer")
+    trajectories.remove("v0")
+    before = stored(tmp_path / "run")
+    predict(stage)
+    assert trajectories.trajectory("v0").epochs == [NUM_CHECKPOINTS]
+    after = stored(tmp_path / "run")
+    assert {key for key in after if after[key] != before.get(key)} == {
+        key for key in after if key.startswith("v0/")
+    }
+    for path in (tmp_path / "run").rglob("model.safetensors"):
+        path.unlink()
+    trajectories.remove("v1")
     with pytest.raises(NotReadyError, match=r"model.safetensors is gone: checkpoints.keep"):
         predict(stage)
 

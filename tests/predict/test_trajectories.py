@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 
 from csl_dist.errors import NotReadyError, StorageError
-from csl_dist.predict.trajectories import Group, TrajectoryStore
+from csl_dist.predict.trajectories import Group, Rows, TrajectoryStore, rows_fingerprint
 from csl_dist.storage.ledger import Unit
-from csl_dist.storage.url import Storage
+from csl_dist.storage.url import Storage, key_part
 
 NUM_CLASSES = 3
-GROUP = Group(fold=0, videos=("v 1", "v2"), lengths=(5, 300), fingerprint="g1")
+GROUP = Group(fold=0, videos=("v 1", "v2"), lengths=(5, 300), features=("f1", "f2"))
 
 
 def row(epoch: int, seed: int = 0) -> np.ndarray:
@@ -21,8 +21,9 @@ def units(epochs: range, version: str = "x") -> dict[int, Unit]:
 
 def score(store: TrajectoryStore, wanted: dict[int, Unit], seed: int = 0) -> list[int]:
     """Does what the audit does: writes the rows that are missing; returns their epochs."""
-    scored = store.scored([GROUP], store.published_fingerprints())[GROUP]
-    missing = [epoch for epoch, unit in wanted.items() if unit.fingerprint not in scored]
+    there = store.written()[GROUP.key]
+    there |= set.intersection(*(set(store.published_rows(v).values()) for v in GROUP.videos))
+    missing = [epoch for epoch, unit in wanted.items() if unit.fingerprint not in there]
     store.create_rows(GROUP, wanted, num_classes=NUM_CLASSES, dtype="float32")
     for epoch in missing:
         store.write_row(GROUP, epoch, wanted[epoch], row(epoch, seed))
@@ -34,15 +35,27 @@ def store(storage: Storage) -> TrajectoryStore:
     return TrajectoryStore(storage)
 
 
+def rows_of(wanted: dict[int, Unit]) -> Rows:
+    return {epoch: unit.fingerprint for epoch, unit in wanted.items()}
+
+
+def publish(store: TrajectoryStore, wanted: dict[int, Unit], group: Group = GROUP) -> None:
+    """Publishes all of a group, and deletes its rows."""
+    store.publish(group, dict.fromkeys(group.videos, rows_of(wanted)))
+    store.drop_rows(group)
+
+
 def is_published(store: TrajectoryStore, wanted: dict[int, Unit]) -> bool:
-    return store.is_published(GROUP, wanted, store.published_fingerprints())
+    known = store.published_fingerprints()
+    made = rows_fingerprint(rows_of(wanted))
+    return all(known.get(key_part(video)) == made for video in GROUP.videos)
 
 
 def test_published_trajectory_holds_the_rows_of_its_video(store: TrajectoryStore) -> None:
     wanted = units(range(1, 5))
     assert score(store, wanted) == [1, 2, 3, 4]
     assert not is_published(store, wanted)
-    store.compact(GROUP, wanted)
+    publish(store, wanted)
     assert is_published(store, wanted)
     expected = np.stack([row(e) for e in range(1, 5)])
     assert np.array_equal(store.trajectory("v 1").read(), expected[:, :5])
@@ -54,7 +67,7 @@ def test_published_trajectory_holds_the_rows_of_its_video(store: TrajectoryStore
 def test_one_class_a_frame_is_read_without_the_others(store: TrajectoryStore) -> None:
     wanted = units(range(1, 5))
     score(store, wanted)
-    store.compact(GROUP, wanted)
+    publish(store, wanted)
     trajectory = store.trajectory("v2")
     classes = np.random.default_rng(0).integers(NUM_CLASSES, size=300)
     expected = np.stack([row(e) for e in range(1, 5)])[:, 5:]
@@ -67,7 +80,7 @@ def test_one_class_a_frame_is_read_without_the_others(store: TrajectoryStore) ->
 def test_rows_go_when_they_are_published(store: TrajectoryStore, storage: Storage) -> None:
     wanted = units(range(1, 3))
     score(store, wanted)
-    store.compact(GROUP, wanted)
+    publish(store, wanted)
     keys = list(storage.list_keys())
     assert not any(key.startswith((f"rows.zarr/{GROUP.key}", "records/rows")) for key in keys)
     assert score(store, wanted) == [], "published rows count as scored"
@@ -83,11 +96,11 @@ def test_rows_without_a_record_are_written_again(store: TrajectoryStore) -> None
 def test_more_checkpoints_extend_a_trajectory(store: TrajectoryStore) -> None:
     first = units(range(1, 3))
     score(store, first)
-    store.compact(GROUP, first)
+    publish(store, first)
     more = units(range(1, 6))
     assert not is_published(store, more)
     assert score(store, more) == [3, 4, 5]
-    store.compact(GROUP, more)
+    publish(store, more)
     expected = np.stack([row(e) for e in range(1, 6)])[:, 5:]
     assert np.array_equal(store.trajectory("v2").read(), expected)
 
@@ -99,7 +112,7 @@ def test_going_back_to_earlier_checkpoints_never_shows_the_later_ones(
     for wanted, seed in ((one, 1), (two, 2), (one, 1)):
         assert not is_published(store, wanted)
         score(store, wanted, seed)
-        store.compact(GROUP, wanted)
+        publish(store, wanted)
         expected = np.stack([row(e, seed) for e in (1, 2)])[:, :5]
         assert np.array_equal(store.trajectory("v 1").read(), expected)
 
@@ -109,7 +122,7 @@ def test_rows_of_another_version_are_not_taken_for_this_one(store: TrajectorySto
     score(store, one, 1)
     score(store, two, 2)
     assert score(store, one, 1) == [1, 2], "the rows of `one` were overwritten"
-    store.compact(GROUP, one)
+    publish(store, one)
     assert np.array_equal(store.trajectory("v 1").read()[0], row(1, 1)[:5])
 
 
@@ -118,7 +131,7 @@ def test_earlier_trajectory_can_be_read_until_the_next_is_published(
 ) -> None:
     one, two = units(range(1, 2), "one"), units(range(1, 2), "two")
     score(store, one, 1)
-    store.compact(GROUP, one)
+    publish(store, one)
     score(store, two, 2)
     assert np.array_equal(store.trajectory("v 1").read()[0], row(1, 1)[:5])
 
@@ -134,14 +147,14 @@ def test_rows_of_another_type_or_class_count_are_laid_out_anew(store: Trajectory
     store.write_row(GROUP, 1, old[1], row(1)[:, :2])
     wanted = units(range(1, 3))
     assert score(store, wanted) == [1, 2]
-    store.compact(GROUP, wanted)
+    publish(store, wanted)
     assert np.array_equal(store.trajectory("v 1").read(), np.stack([row(1), row(2)])[:, :5])
 
 
 def test_lost_chunk_is_an_error_and_not_a_number(store: TrajectoryStore, storage: Storage) -> None:
     wanted = units(range(1, 3))
     score(store, wanted)
-    store.compact(GROUP, wanted)
+    publish(store, wanted)
     chunk = next(k for k in storage.list_keys("trajectories.zarr/v2") if "/c/" in k)
     storage.delete(chunk)
     with pytest.raises(StorageError, match="has lost data"):
@@ -155,9 +168,9 @@ def test_videos_published_apart_are_those_published_together(
     apart = TrajectoryStore(storage.child("apart"))
     for own in (store, apart):
         score(own, wanted)
-    store.compact(GROUP, wanted)
-    apart.publish(GROUP, wanted, slice(1, 2))
-    apart.publish(GROUP, wanted, slice(0, 1))
+    publish(store, wanted)
+    apart.publish(GROUP, {"v2": rows_of(wanted)})
+    apart.publish(GROUP, {"v 1": rows_of(wanted)})
     apart.drop_rows(GROUP)
     assert is_published(apart, wanted)
     for video in GROUP.videos:
@@ -165,7 +178,9 @@ def test_videos_published_apart_are_those_published_together(
 
 
 def test_video_longer_than_a_block_is_published_whole(storage: Storage) -> None:
-    group = Group(fold=0, videos=("a", "b", "c"), lengths=(3000, 9000, 50), fingerprint="long")
+    group = Group(
+        fold=0, videos=("a", "b", "c"), lengths=(3000, 9000, 50), features=("x", "y", "z")
+    )
     wanted = {e: Unit(f"{group.key}/epoch-{e:04d}", f"x{e}") for e in (1, 2)}
     rng = np.random.default_rng(0)
     rows = {e: rng.normal(size=(group.num_frames, 2)).astype(np.float16) for e in wanted}
@@ -173,7 +188,7 @@ def test_video_longer_than_a_block_is_published_whole(storage: Storage) -> None:
     store.create_rows(group, wanted, num_classes=2, dtype="float16")
     for epoch, unit in wanted.items():
         store.write_row(group, epoch, unit, rows[epoch])
-    store.compact(group, wanted)
+    publish(store, wanted, group)
     expected = np.stack([rows[1], rows[2]])
     for video, start, stop in (("a", 0, 3000), ("b", 3000, 12000), ("c", 12000, 12050)):
         assert np.array_equal(store.trajectory(video).read(), expected[:, start:stop])
@@ -185,7 +200,7 @@ def test_damage_is_found_and_removal_has_it_scored_again(
 ) -> None:
     wanted = units(range(1, 3))
     score(store, wanted)
-    store.compact(GROUP, wanted)
+    publish(store, wanted)
     chunk = next(k for k in storage.list_keys("trajectories.zarr/v2") if "/c/0/1/" in k)
     data = bytearray(storage.read(chunk))
     data[7] ^= 1
@@ -195,5 +210,5 @@ def test_damage_is_found_and_removal_has_it_scored_again(
     store.remove("v2")
     assert store.damage("v2") == "it is not published"
     assert score(store, wanted) == [1, 2]
-    store.compact(GROUP, wanted)
+    publish(store, wanted)
     assert store.damage("v2") is None

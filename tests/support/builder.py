@@ -204,15 +204,15 @@ def write_trajectories(
     `logp_of` gives the log-probabilities (T, C) of an epoch, from 1, for all videos end to end.
     """
     videos = tuple(lengths)
-    group = Group(
-        fold=0, videos=videos, lengths=tuple(lengths.values()), fingerprint="+".join(videos)
-    )
+    group = Group(fold=0, videos=videos, lengths=tuple(lengths.values()), features=videos)
     units = {e: Unit(f"{group.key}/epoch-{e:04d}", f"made{e}") for e in range(1, num_epochs + 1)}
     store = store_of(inputs, scorer)
     store.create_rows(group, units, num_classes=len(inputs.run.dataset.classes), dtype=dtype)
     for epoch, unit in units.items():
         store.write_row(group, epoch, unit, logp_of(epoch))
-    store.compact(group, units)
+    rows = {epoch: f"made{epoch}" for epoch in units}
+    store.publish(group, dict.fromkeys(videos, rows))
+    store.drop_rows(group)
 
 
 def write_scores(inputs: Inputs, scorer: str, annotations: Iterable[Annotation]) -> None:

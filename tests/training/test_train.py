@@ -18,8 +18,9 @@ from csl_dist.training.train import (
     epoch_batches,
     feature_moments,
     learning_rate,
+    settings_fingerprint,
     train_epochs,
-    training_fingerprint,
+    video_fingerprints,
     weighted_loss,
 )
 from csl_dist.types import Annotation, Window
@@ -150,17 +151,19 @@ def test_training_that_resumes_ends_with_the_same_weights(
 
 
 def test_fingerprint_follows_what_decides_the_weights(task: TrainingTask) -> None:
-    features = {a.video: "f" for a in task.annotations}
+    class Features:
+        def __init__(self, changed: str = ""):
+            self.changed = changed
 
-    def made(**changes: object) -> str:
-        parts = {
-            "model": task.model,
-            "config": task.config,
-            "classes": task.classes,
-            "annotations": task.annotations,
-            "features": features,
-        }
-        return training_fingerprint(*(parts | changes).values())  # type: ignore[arg-type]
+        def fingerprint(self, video: str) -> str:
+            return "new" if video == self.changed else "f"
+
+    def made(**changes: object) -> tuple[str, object]:
+        parts = {"model": task.model, "config": task.config, "classes": task.classes} | changes
+        annotations = parts.pop("annotations", task.annotations)
+        features = parts.pop("features", Features())
+        videos = video_fingerprints(annotations, features)  # type: ignore[arg-type]
+        return settings_fingerprint(**parts), tuple(videos.items())  # type: ignore[arg-type]
 
     more_epochs = replace(task.config, epochs=9, max_failures=0)
     assert made(config=more_epochs) == made()
@@ -170,7 +173,7 @@ def test_fingerprint_follows_what_decides_the_weights(task: TrainingTask) -> Non
     others = [
         made(config=replace(task.config, seed=1)),
         made(config=replace(task.config, learning_rate=1e-2)),
-        made(features=features | {"v0": "new"}),
+        made(features=Features("v0")),
         made(annotations=(relabelled, *task.annotations[1:])),
         made(classes=("a", "c", "b")),
     ]
