@@ -16,7 +16,7 @@ from csl_dist.errors import CslError, DataError
 # Ray's workers can't import a test's module.
 ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
-pytestmark = pytest.mark.usefixtures("ray_session")
+pytestmark = [pytest.mark.usefixtures("ray_session"), pytest.mark.xdist_group("ray")]
 
 
 class Worker:

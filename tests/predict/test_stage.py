@@ -28,7 +28,11 @@ from csl_dist.training.inputs import Inputs, open_inputs
 from csl_dist.training.models import Place, build_scorer
 from csl_dist.types import Annotation, Split
 
-pytestmark = [pytest.mark.usefixtures("ray_session"), pytest.mark.timeout(200)]
+pytestmark = [
+    pytest.mark.usefixtures("ray_session"),
+    pytest.mark.xdist_group("ray"),
+    pytest.mark.timeout(200),
+]
 
 NUM_VIDEOS, NUM_FRAMES, NUM_CHECKPOINTS = 5, 60, 6
 
