@@ -152,11 +152,11 @@ def _footage(config: RunConfig) -> "Footage":
             width = facts.file.width if facts.file is not None else width
             bar.advance()
     folds = len(dataset.folds)
-    scored = lengths[Split.AUDIT] + lengths[Split.VAL]
+    held_out = lengths[Split.AUDIT] + lengths[Split.VAL]
     return Footage(
-        train=tuple(scored if folds > 1 else lengths[Split.TRAIN]),
-        scored=tuple(scored),
-        copies=tuple((lengths[Split.VAL] or scored)[: config.audit.swapped_copies]),
+        train=tuple(held_out if folds > 1 else lengths[Split.TRAIN]),
+        held_out=tuple(held_out),
+        copies=tuple((lengths[Split.VAL] or held_out)[: config.audit.swapped_copies]),
         has_pixels=any(video.media is not Media.FEATURES for video in dataset.videos),
         num_classes=len(dataset.classes),
         num_features=width,

@@ -52,7 +52,7 @@ def measured_rates(config: RunConfig, footage: Footage, video: PixelSource | Non
     for name, spec in scorer_specs(config, footage).items():
         if config.scorers[name].train:
             stages[f"train {name}"] = training_rate(config, spec, footage.train, device)
-        stages[f"audit {name}"] = scoring_rate(config, spec, footage.scored, device)
+        stages[f"audit {name}"] = scoring_rate(config, spec, footage.held_out, device)
     on_gpu = device.type == "cuda"
     return Rates(
         device=torch.cuda.get_device_name() if on_gpu else f"one core ({cpu_name()})",

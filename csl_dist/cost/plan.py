@@ -63,7 +63,7 @@ class Footage:
     """How much there is to do: lengths in sampled frames of the videos of each use."""
 
     train: tuple[int, ...]
-    scored: tuple[int, ...]
+    held_out: tuple[int, ...]
     """Audited videos, and those that set the threshold."""
     copies: tuple[int, ...] = ()
     """Scored once more with steps swapped."""
@@ -82,11 +82,11 @@ def supposed_footage(
     frames = (round(minutes * 60 * fps),)
     folds = config.dataset.folds or 1
     num_train = num_videos if folds > 1 else round(num_videos * TRAIN_SHARE)
-    num_scored = num_videos if folds > 1 else num_videos - num_train
+    num_held_out = num_videos if folds > 1 else num_videos - num_train
     return Footage(
         train=frames * num_train,
-        scored=frames * num_scored,
-        copies=frames * min(num_scored, config.audit.swapped_copies),
+        held_out=frames * num_held_out,
+        copies=frames * min(num_held_out, config.audit.swapped_copies),
         has_pixels=config.dataset.source != "features",
         num_classes=num_classes,
         num_features=num_features,
@@ -204,7 +204,7 @@ def encoder_flops(config: FeaturesConfig) -> float:
 
 def unique_videos(footage: Footage) -> tuple[int, ...]:
     """Lengths of the videos without repeats: with folds, every video is both trained and scored."""
-    return footage.scored if footage.num_folds > 1 else footage.train + footage.scored
+    return footage.held_out if footage.num_folds > 1 else footage.train + footage.held_out
 
 
 def _train(
@@ -232,7 +232,7 @@ def _score(
     name: str, spec: ModelSpec, config: RunConfig, footage: Footage, machines: Machines
 ) -> StagePlan:
     stage, epochs, folds = f"audit {name}", config.train.epochs, footage.num_folds
-    lengths = footage.scored + footage.copies
+    lengths = footage.held_out + footage.copies
     flops = forward_flops(spec, lengths) * epochs
     trajectory = footage.num_classes * epochs * PLAIN_TYPE_BYTES[config.predict.dtype]
     busy = min(machines.num_gpus, epochs * folds)
@@ -240,7 +240,9 @@ def _score(
         stage=stage,
         # Copies are grouped apart.
         num_units=epochs
-        * sum(num_groups(p, config.predict.group_frames) for p in (footage.scored, footage.copies)),
+        * sum(
+            num_groups(p, config.predict.group_frames) for p in (footage.held_out, footage.copies)
+        ),
         flops=flops,
         num_bytes=sum(lengths) * (trajectory + SCORES_PER_FRAME * 4),
         hours=flops / machines.flops_per_second(stage) / busy / 3600,

@@ -32,7 +32,7 @@ CHOLEC80 = Path(__file__).parents[2] / "configs" / "cholec80.yaml"
 @pytest.fixture
 def footage() -> Footage:
     return Footage(
-        train=(100, 200), scored=(60, 60), has_pixels=True, num_classes=7, num_features=512
+        train=(100, 200), held_out=(60, 60), has_pixels=True, num_classes=7, num_features=512
     )
 
 
@@ -129,7 +129,7 @@ def test_cores_decode_and_encode_in_turn(small_config: RunConfig, footage: Foota
 
 def test_copies_are_scored_but_not_extracted(small_config: RunConfig, footage: Footage) -> None:
     extract, train, audit, *_ = plan_run(small_config, footage, MACHINES)
-    copied = replace(footage, copies=footage.scored)
+    copied = replace(footage, copies=footage.held_out)
     again = plan_run(small_config, copied, MACHINES)
     assert (again[0], again[1]) == (extract, train)
     assert again[2].flops == pytest.approx(2 * audit.flops)
@@ -140,7 +140,7 @@ def test_copies_are_scored_but_not_extracted(small_config: RunConfig, footage: F
 def test_supposed_footage_splits_as_the_paper_does() -> None:
     config = load_config(CHOLEC80)
     footage = supposed_footage(config, num_videos=80, minutes=1, num_classes=7, num_features=512)
-    assert (len(footage.train), len(footage.scored), len(footage.copies)) == (50, 30, 10)
+    assert (len(footage.train), len(footage.held_out), len(footage.copies)) == (50, 30, 10)
     assert footage.train[0] == 900
 
 

@@ -246,12 +246,12 @@ def write_grouped_manifest(root: Path) -> None:
 def test_folds_audit_every_video_once_and_keep_groups_together(tmp_path: Path) -> None:
     write_grouped_manifest(tmp_path)
     dataset = open_dataset(ManifestConfig(path=str(tmp_path), folds=3))
-    scored = [video for fold in dataset.folds for video in fold.scored]
+    scored = [video for fold in dataset.folds for video in fold.held_out]
     assert sorted(scored) == sorted(v.id for v in dataset.videos)
     group_of = {v.id: v.group for v in dataset.videos}
     for fold in dataset.folds:
-        assert not {group_of[v] for v in fold.train} & {group_of[v] for v in fold.scored}
-        assert set(fold.train) | set(fold.scored) == set(group_of)
+        assert not {group_of[v] for v in fold.train} & {group_of[v] for v in fold.held_out}
+        assert set(fold.train) | set(fold.held_out) == set(group_of)
     assert all(v.split is Split.AUDIT for v in dataset.videos)
 
 

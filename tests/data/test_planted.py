@@ -150,12 +150,17 @@ def test_video_without_room_is_refused(corrupt: Corrupt) -> None:
 
 
 def test_kinds_are_spread_over_disjoint_shares() -> None:
-    videos = [f"v{i}" for i in range(20)]
-    chosen = chosen_kinds(videos, {"mislabel": 0.5, "disorder": 0.25}, seed=0)
+    videos, shares = [f"v{i}" for i in range(4000)], {"mislabel": 0.5, "disorder": 0.25}
+    chosen = chosen_kinds(videos, shares, seed=0)
     kinds = list(chosen.values())
-    assert (kinds.count(ErrorKind.MISLABEL), kinds.count(ErrorKind.DISORDER)) == (10, 5)
-    assert chosen == chosen_kinds(videos[::-1], {"mislabel": 0.5, "disorder": 0.25}, seed=0)
-    assert chosen != chosen_kinds(videos, {"mislabel": 0.5, "disorder": 0.25}, seed=1)
+    counts = kinds.count(ErrorKind.MISLABEL), kinds.count(ErrorKind.DISORDER)
+    assert counts == (pytest.approx(2000, rel=0.05), pytest.approx(1000, rel=0.05))
+    assert chosen == chosen_kinds(videos[::-1], shares, seed=0)
+    assert chosen != chosen_kinds(videos, shares, seed=1)
+    few = chosen_kinds(videos[:9], shares, seed=0)
+    assert few == {video: chosen[video] for video in few}, "others change nothing"
+    every = chosen_kinds(videos, {"mislabel": 0.7, "disorder": 0.3}, seed=0)
+    assert len(every) == len(videos)
     with pytest.raises(DataError, match="add up to 1.2"):
         chosen_kinds(videos, {"mislabel": 0.6, "disorder": 0.6}, seed=0)
 

@@ -133,7 +133,7 @@ def test_knot_tying_folds_keep_subjects_together(tmp_path: Path) -> None:
     assert len(dataset.videos) == 36
     subjects = {v.id: v.group for v in dataset.videos}
     for fold in dataset.folds:
-        assert not {subjects[v] for v in fold.train} & {subjects[v] for v in fold.scored}
+        assert not {subjects[v] for v in fold.train} & {subjects[v] for v in fold.held_out}
     track = dataset.read_track(dataset.videos[0])
     labels = track.at(np.arange(1000) / 30)
     assert labels[0] == -1, "frames before the first gesture are unlabelled"

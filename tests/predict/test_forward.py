@@ -78,9 +78,7 @@ def test_groups_hold_like_lengths_up_to_the_limit() -> None:
 
 def test_row_of_a_video_changes_with_what_it_is_made_of_and_not_with_its_neighbours() -> None:
     same = row_of(checkpoint(), "f", 10, "float16")
-    assert row_of(checkpoint(epoch=9), "f", 10, "float16") == same, (
-        "the weights count, not the name"
-    )
+    assert row_of(checkpoint(epoch=9), "f", 10, "float16") == same, "weights count, not names"
     others = [
         row_of(checkpoint(content_hash="i"), "f", 10, "float16"),
         row_of(checkpoint(), "g", 10, "float16"),

@@ -178,9 +178,8 @@ def test_videos_published_apart_are_those_published_together(
 
 
 def test_video_longer_than_a_block_is_published_whole(storage: Storage) -> None:
-    group = Group(
-        fold=0, videos=("a", "b", "c"), lengths=(3000, 9000, 50), features=("x", "y", "z")
-    )
+    names = ("a", "b", "c")
+    group = Group(fold=0, videos=names, lengths=(3000, 9000, 50), features=names)
     wanted = {e: Unit(f"{group.key}/epoch-{e:04d}", f"x{e}") for e in (1, 2)}
     rng = np.random.default_rng(0)
     rows = {e: rng.normal(size=(group.num_frames, 2)).astype(np.float16) for e in wanted}
