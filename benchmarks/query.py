@@ -20,8 +20,9 @@ from figures import parser_of, positive, print_figures, seconds_of
 
 from csl_dist.audit.reader import Audit, open_audit
 from csl_dist.config import ManifestConfig, RunConfig, ScorerConfig
-from csl_dist.pipeline import open_stage
+from csl_dist.pipeline import put_run
 from csl_dist.predict.trajectories import QUERY_CHUNK_FRAMES
+from csl_dist.training.inputs import open_inputs
 from csl_dist.types import Split
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
@@ -85,7 +86,8 @@ def write_audit(folder: Path, num_checkpoints: int, num_frames: int) -> Audit:
         dataset=ManifestConfig(path=str(folder / "data")),
         scorers={SCORER: ScorerConfig(arguments={"preset": "tiny"})},
     )
-    inputs = open_stage(config).inputs
+    inputs = open_inputs(config)
+    put_run(inputs)
     write_checkpoints(inputs, SCORER, 1, with_weights=False)
     rng = np.random.default_rng(0)
 

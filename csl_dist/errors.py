@@ -7,6 +7,7 @@
     ├── CheckpointError   a checkpoint that is missing, broken or does not fit
     ├── LeakageError      an audit of a video that the checkpoint was trained on
     ├── NotReadyError     a stage whose input has not been made yet
+    ├── LockedError       a run root that another command writes to
     └── JobError          a Ray job that can't be submitted, found or followed
 
 Each carries one sentence: what, where, expected, got, what to do. The command line prints it and
@@ -40,6 +41,10 @@ class LeakageError(CslError):
 
 class NotReadyError(CslError):
     """A stage that was asked for before the one that feeds it."""
+
+
+class LockedError(CslError):
+    """A run root that another command is writing to."""
 
 
 class JobError(CslError):

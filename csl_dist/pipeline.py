@@ -4,6 +4,8 @@ Every function goes on from where it stopped; what is done is not done again.
 """
 
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Any
 
@@ -21,6 +23,7 @@ from csl_dist.predict.follow import predict_and_follow, train_and_predict
 from csl_dist.predict.stage import predict
 from csl_dist.report import write_report
 from csl_dist.score.stage import score
+from csl_dist.storage.lock import RootLock
 from csl_dist.storage.run_file import RunFile, put_run_file, put_videos
 from csl_dist.training.inputs import Inputs, open_inputs
 from csl_dist.training.stage import train as train_stage
@@ -29,13 +32,22 @@ PACKAGES = ("csl_dist", "numpy", "ray", "torch", "torchvision", "zarr")
 """Whose versions a run notes."""
 
 
+@contextmanager
 def open_stage(
-    config: RunConfig, *, console: Console | None = None, verbose: bool = False
-) -> Stage:
-    """Opens what a config names, and writes down in the run root what it is going to do."""
+    config: RunConfig,
+    command: str,
+    *,
+    console: Console | None = None,
+    verbose: bool = False,
+) -> Iterator[Stage]:
+    """Opens what a config names; holds the lock of its root, where `command` says who writes.
+
+    What is wrong with config or dataset is told before anything is written.
+    """
     inputs = open_inputs(config)
-    _put_run(inputs)
-    return Stage(inputs=inputs, console=console or Console(), verbose=verbose)
+    with RootLock(inputs.run.paths, command):
+        put_run(inputs)
+        yield Stage(inputs=inputs, console=console or Console(), verbose=verbose)
 
 
 def extract(stage: Stage) -> None:
@@ -83,7 +95,8 @@ def report(stage: Stage) -> str:
     return write_report(open_audit(stage.run.config.root))
 
 
-def _put_run(inputs: Inputs) -> None:
+def put_run(inputs: Inputs) -> None:
+    """Writes down in the run root what a run is going to do."""
     run, features = inputs.run, inputs.features
     content = RunFile(
         config=run.config,

@@ -59,7 +59,8 @@ def config_of(folder: Path, *, folds: int | None = NUM_FOLDS) -> RunConfig:
 
 
 def run(config: RunConfig) -> None:
-    pipeline.run(pipeline.open_stage(config, console=Console(quiet=True)))
+    with pipeline.open_stage(config, "test", console=Console(quiet=True)) as stage:
+        pipeline.run(stage)
 
 
 def contents(root: Path, pattern: str) -> dict[str, bytes]:
@@ -155,7 +156,8 @@ def test_new_video_where_weights_were_deleted_gets_the_last_checkpoint(
     run(config)
     before = trajectories(folder / "run")
     write_videos(folder / "data", range(NUM_VIDEOS + 1))
-    pipeline.run(pipeline.open_stage(config, console=Console(width=500)))
+    with pipeline.open_stage(config, "test", console=Console(width=500)) as stage:
+        pipeline.run(stage)
     assert "because checkpoints.keep deleted weights" in capsys.readouterr().out
     after = trajectories(folder / "run")
     assert {key: after[key] for key in before} == before
@@ -176,7 +178,8 @@ def test_models_are_trained_anew_when_the_config_asks_for_it(
     config = config_of(folder)
     train = replace(config.train, refresh=refresh)  # type: ignore[arg-type]
     config = replace(config, train=train)
-    pipeline.train(pipeline.open_stage(config, console=Console(width=500)))
+    with pipeline.open_stage(config, "test", console=Console(width=500)) as stage:
+        pipeline.train(stage)
     assert (checkpoints(folder / "run") != weights) is trains
     said = capsys.readouterr().out
     assert ("are kept as they are; of their training videos are 1 new (v40) since" in said) is (
@@ -190,7 +193,8 @@ def test_changed_label_of_a_training_video_is_told_and_trains_nothing(
     weights = checkpoints(folder / "run")
     labels = folder / "data" / "v03.txt"
     labels.write_text(labels.read_text().replace("grasp", "lift"))
-    pipeline.train(pipeline.open_stage(config_of(folder), console=Console(width=500)))
+    with pipeline.open_stage(config_of(folder), "test", console=Console(width=500)) as stage:
+        pipeline.train(stage)
     assert checkpoints(folder / "run") == weights
     assert "videos are 1 changed (v03) since" in capsys.readouterr().out
 

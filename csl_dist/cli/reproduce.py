@@ -81,7 +81,7 @@ def _measured(config: RunConfig, verbose: bool) -> tuple["Inputs", dict[str, Any
     """Does all stages of a run, each from where it stopped; its inputs and metrics."""
     from csl_dist import pipeline
 
-    stage = pipeline.open_stage(config, console=console, verbose=verbose)
-    metrics = pipeline.run(stage)
+    with pipeline.open_stage(config, "csl reproduce", console=console, verbose=verbose) as stage:
+        metrics = pipeline.run(stage)
     assert metrics is not None, "errors are planted where none are known"
     return stage.inputs, metrics

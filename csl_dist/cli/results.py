@@ -14,11 +14,15 @@ def status(root: Root) -> None:
     from csl_dist.audit.status import run_status
     from csl_dist.cli import tables
     from csl_dist.predict.pulse import read_pulse
+    from csl_dist.storage.lock import holder_of
     from csl_dist.storage.paths import RunPaths
     from csl_dist.storage.url import Storage
 
     console.print(tables.status_table(run_status(root)))
-    pulse = read_pulse(RunPaths(Storage(root)))
+    paths = RunPaths(Storage(root))
+    holder, pulse = holder_of(paths), read_pulse(paths)
+    if holder is not None:
+        say(f"at work: {holder.sentence()}")
     if pulse is not None:
         say(pulse.report())
 
@@ -75,8 +79,12 @@ def relabel(
     from csl_dist.audit.relabel import relabel as relabel_run
     from csl_dist.cli import tables
     from csl_dist.report import write_report
+    from csl_dist.storage.lock import RootLock
+    from csl_dist.storage.paths import RunPaths
+    from csl_dist.storage.url import Storage
 
-    made = relabel_run(root, labels)
+    with RootLock(RunPaths(Storage(root)), "csl relabel"):
+        made = relabel_run(root, labels)
     console.print(tables.corrections_table(made.corrections))
     lower = made.corrections.score_after < made.corrections.score_before
     below = made.corrections.below_threshold

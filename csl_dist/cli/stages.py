@@ -9,6 +9,8 @@ from csl_dist.cli.app import ConfigPath, Overrides, Verbose, app, console, say
 from csl_dist.config import RunConfig, load_config
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from csl_dist.cluster.stage import Stage
 
 DEMO_CONFIG = Path(__file__).parents[1] / "data" / "demo.yaml"
@@ -28,7 +30,7 @@ def demo(
     config = load_config(DEMO_CONFIG, [*paths, *overrides])
     say(f"dataset: handwritten digits as mp4 files in {folder}")
     write_demo(folder)
-    _run_all(config, verbose)
+    _run_all(config, "demo", verbose)
 
 
 @app.command(rich_help_panel="Run")
@@ -36,7 +38,8 @@ def extract(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = Fa
     """Turn frames into features."""
     from csl_dist import pipeline
 
-    pipeline.extract(_open(load_config(config, overrides), verbose))
+    with _opened(load_config(config, overrides), "extract", verbose) as stage:
+        pipeline.extract(stage)
 
 
 @app.command(rich_help_panel="Run")
@@ -44,7 +47,8 @@ def train(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = Fals
     """Train every scorer, keeping a checkpoint of every epoch."""
     from csl_dist import pipeline
 
-    pipeline.train(_open(load_config(config, overrides), verbose))
+    with _opened(load_config(config, overrides), "train", verbose) as stage:
+        pipeline.train(stage)
 
 
 @app.command(rich_help_panel="Run")
@@ -59,7 +63,8 @@ def audit(
     """Run every checkpoint over the held-out videos, and flag suspicious spans."""
     from csl_dist import pipeline
 
-    pipeline.audit(_open(load_config(config, overrides), verbose), follow=follow)
+    with _opened(load_config(config, overrides), "audit", verbose) as stage:
+        pipeline.audit(stage, follow=follow)
 
 
 @app.command(rich_help_panel="Run")
@@ -67,29 +72,31 @@ def evaluate(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B0
     """Compare the scores with known errors."""
     from csl_dist import pipeline
 
-    _print_metrics(pipeline.evaluate(_open(load_config(config, overrides), False)))
+    with _opened(load_config(config, overrides), "evaluate", False) as stage:
+        metrics = pipeline.evaluate(stage)
+    _print_metrics(metrics)
 
 
 @app.command(rich_help_panel="Run")
 def run(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = False) -> None:  # noqa: B006
     """Do all stages, each from where it stopped."""
-    _run_all(load_config(config, overrides), verbose)
+    _run_all(load_config(config, overrides), "run", verbose)
 
 
-def _open(config: RunConfig, verbose: bool) -> "Stage":
+def _opened(config: RunConfig, command: str, verbose: bool) -> "AbstractContextManager[Stage]":
     from csl_dist import pipeline
 
-    return pipeline.open_stage(config, console=console, verbose=verbose)
+    return pipeline.open_stage(config, f"csl {command}", console=console, verbose=verbose)
 
 
-def _run_all(config: RunConfig, verbose: bool) -> None:
+def _run_all(config: RunConfig, command: str, verbose: bool) -> None:
     from csl_dist import pipeline
 
-    stage = _open(config, verbose)
-    metrics = pipeline.run(stage)
-    if metrics is not None:
-        _print_metrics(metrics)
-    say(f"report: {pipeline.report(stage)}")
+    with _opened(config, command, verbose) as stage:
+        metrics = pipeline.run(stage)
+        if metrics is not None:
+            _print_metrics(metrics)
+        say(f"report: {pipeline.report(stage)}")
 
 
 def _print_metrics(metrics: dict[str, Any]) -> None:

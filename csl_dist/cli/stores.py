@@ -152,9 +152,9 @@ def import_checkpoints(
             "where it was none of this dataset's; audits of training videos are refused"
         )
     ids = [line for line in read_lines(train_ids) if line] if train_ids else []
-    inputs = open_stage(load_config(config, overrides)).inputs
-    num_imported = len(import_training(inputs, scorer, fold, files, ids))
-    num_known = len(set(ids) & {video.id for video in inputs.run.dataset.videos})
+    with open_stage(load_config(config, overrides), "csl checkpoints import") as stage:
+        num_imported = len(import_training(stage.inputs, scorer, fold, files, ids))
+        num_known = len(set(ids) & {video.id for video in stage.run.dataset.videos})
     say(
         f"{num_imported} checkpoints of scorer {scorer!r}, trained on {num_known} of this "
         f"dataset's videos; next: csl audit {config}"
@@ -193,12 +193,15 @@ def rm_trajectories(
     videos: Annotated[list[str], typer.Option("--video", help="Id; may be given repeatedly.")],
 ) -> None:
     """Remove the trajectories of videos, which `csl audit` then predicts again."""
+    from csl_dist.storage.lock import RootLock
+
     removed = [(video, store) for _, video, store in _published(root) if video in videos]
     unknown = sorted(set(videos) - {video for video, _ in removed})
     if unknown:
         raise DataError(f"{root} has no trajectory of {', '.join(map(repr, unknown))}")
-    for video, store in removed:
-        store.remove(video)
+    with RootLock(RunPaths(Storage(root)), "csl trajectories rm"):
+        for video, store in removed:
+            store.remove(video)
     say(f"removed {len(removed)} trajectories")
 
 

@@ -203,7 +203,7 @@ def encoder_flops(config: FeaturesConfig) -> float:
 
 
 def unique_videos(footage: Footage) -> tuple[int, ...]:
-    """Lengths of the videos without repeats: with folds, every video is both trained and scored."""
+    """Lengths of the videos, each once: with folds, all are both trained on and held out."""
     return footage.held_out if footage.num_folds > 1 else footage.train + footage.held_out
 
 

@@ -9,6 +9,8 @@ class RunPaths:
     """Where a run keeps what it produces."""
 
     RUN = "run.json"
+    LOCK = "lock.json"
+    """Who writes to the root, while somebody does."""
     VIDEO_LIST = "dataset.parquet"
     """Every video of the dataset, where its source and its labels are."""
     AUDIT = "audit.json"

@@ -16,6 +16,7 @@ import os
 import random
 import re
 import time
+import uuid
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import obstore
-from obstore.exceptions import BaseError
+from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 from obstore.store import LocalStore, ObjectStore, from_url
 from typing_extensions import Buffer
 
@@ -72,6 +73,11 @@ class Storage:
     def __hash__(self) -> int:
         return hash(self.url)
 
+    @property
+    def is_local(self) -> bool:
+        """Whether this is a folder of this machine."""
+        return "://" not in self.url
+
     def child(self, key: str) -> "Storage":
         """The storage whose keys are those below `key` of this one."""
         return Storage(f"{self.url}/{key}")
@@ -82,7 +88,7 @@ class Storage:
         Without `create`, a local folder that does not exist raises FileNotFoundError, so that
         looking at a mistyped path leaves nothing behind.
         """
-        if "://" in self.url:
+        if not self.is_local:
             return remote_store(self.url)
         path = Path(self.url)
         if not create and not path.is_dir():
@@ -123,6 +129,39 @@ class Storage:
 
     def put_json(self, key: str, value: Any) -> None:
         self.put(key, _json(value))
+
+    def create(self, key: str, data: bytes) -> bool:
+        """Writes a key that does not exist; False where it does, also if another was faster."""
+        try:
+            self.attempt("write", key, lambda: obstore.put(self.store(), key, data, mode="create"))
+        except StorageError as error:
+            if isinstance(error.__cause__, AlreadyExistsError):
+                return False
+            raise
+        return True
+
+    def replace(self, key: str, data: bytes, version: str) -> bool:
+        """Writes a key whose version is the given one; False where it is another by now."""
+        if self.is_local:
+            # A rename has one winner; whoever lost finds another version, or none.
+            path = Path(self.url) / key
+            aside = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+            if self.version(key) != version:
+                return False
+            try:
+                path.rename(aside)
+            except FileNotFoundError:
+                return False
+            aside.unlink(missing_ok=True)
+            return self.create(key, data)
+        mode: Any = {"e_tag": version}
+        try:
+            self.attempt("write", key, lambda: obstore.put(self.store(), key, data, mode=mode))
+        except StorageError as error:
+            if isinstance(error.__cause__, PreconditionError | FileNotFoundError):
+                return False
+            raise
+        return True
 
     def put_if_changed(self, key: str, data: bytes) -> None:
         """Writes a key unless it holds these very bytes, so that its version stays."""

@@ -19,8 +19,9 @@ import ray
 from rich.console import Console
 from csl_dist.config import load_config
 from csl_dist.cluster.pool import ActorPool
-from csl_dist.pipeline import open_stage
+from csl_dist.cluster.stage import Stage
 from csl_dist.predict.stage import predict
+from csl_dist.training.inputs import open_inputs
 
 ray.init(num_cpus=2, num_gpus=int(sys.argv[2]), include_dashboard=False, log_to_driver=False)
 asked = []
@@ -31,7 +32,7 @@ def noted(self, tasks, **given):
     return run(self, tasks, **given)
 
 ActorPool.run = noted
-predict(open_stage(load_config(sys.argv[1]), console=Console(quiet=True)))
+predict(Stage(inputs=open_inputs(load_config(sys.argv[1])), console=Console(quiet=True)))
 print(asked[0])
 """
 

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from csl_dist.config import AuditConfig, FlagConfig, ManifestConfig, RunConfig, ScorerConfig
-from csl_dist.pipeline import open_stage
-from csl_dist.training.inputs import Inputs
+from csl_dist.pipeline import put_run
+from csl_dist.training.inputs import Inputs, open_inputs
 
 CLASSES = ("a", "b", "c")
 NUM_FRAMES = 300
@@ -82,7 +82,8 @@ def log_probabilities(video: str, scorer: str) -> npt.NDArray[np.float16]:
 def start_run(folder: Path, flag: FlagConfig = PAPERS_FLAGS) -> Inputs:
     """Writes the dataset, and a run that has its features and checkpoints, without weights."""
     write_dataset(folder)
-    inputs = open_stage(config_of(folder, flag)).inputs
+    inputs = open_inputs(config_of(folder, flag))
+    put_run(inputs)
     builder.write_features(inputs)
     for scorer in inputs.run.config.scorers:
         builder.write_checkpoints(

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from csl_dist.config import parse_config
 from csl_dist.errors import CheckpointError, ConfigError
-from csl_dist.pipeline import open_stage
+from csl_dist.pipeline import put_run
 from csl_dist.training.catalog import stored_trainings
 from csl_dist.training.imported import (
     epoch_files,
@@ -150,7 +150,7 @@ def test_imported_checkpoints_are_those_that_an_audit_uses(inputs: Inputs, tmp_p
     infos = inputs.checkpoints.infos("mine", 0, inputs.features.base)
     assert [info.epoch for info in infos] == [2, 4]
     assert infos[0].train_ids == tuple(trained)
-    open_stage(inputs.run.config)
+    put_run(inputs)
     [stored] = stored_trainings(inputs.run.config.root)
     assert stored.is_current
     assert stored.infos == infos
