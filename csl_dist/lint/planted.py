@@ -1,0 +1,137 @@
+"""How likely a score means an error: measured on errors planted in the given sequences themselves.
+
+An error of known place is put into a copy of a video's steps, the copy is scored by the videos of
+other groups, and its score is held against the scores of all segments as they are.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from csl_dist.lint.corpus import FloatArray, IntArray
+from csl_dist.lint.evidence import OrderEvidence, video_evidence
+from csl_dist.lint.grammar import Grammar
+
+MIN_VIDEOS = 20
+"""With fewer videos no probability is given."""
+MAX_PLANTED = 400
+"""Videos that get a planted error of each kind; more would not change the curve."""
+ERROR_RATE = 0.01
+"""Share of places that are assumed to be wrong before looking."""
+
+Planted = tuple[IntArray, IntArray]
+"""Classes with an error in them, and the places that give it away."""
+Plant = Callable[[IntArray, IntArray, np.random.Generator], Planted | None]
+"""From a video's classes and all classes of its procedure; None where it has no room for one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """Probability of an error by score: rising steps."""
+
+    scores: FloatArray
+    probabilities: FloatArray
+
+    def probability(self, scores: FloatArray) -> FloatArray:
+        """Share of errors among places at least this suspicious, 0 to 1."""
+        place = np.searchsorted(self.scores, scores, side="right") - 1
+        return np.where(place < 0, 0.0, self.probabilities[np.maximum(place, 0)])
+
+
+def swap_neighbours(codes: IntArray, classes: IntArray, rng: np.random.Generator) -> Planted | None:
+    """Two neighbouring segments change places; both are wrong. What then touches is joined."""
+    places = np.flatnonzero(codes[:-1] != codes[1:])
+    if not len(places):
+        return None
+    left = int(rng.choice(places))
+    swapped, wrong = codes.copy(), np.zeros(len(codes), bool)
+    swapped[[left, left + 1]] = codes[[left + 1, left]]
+    wrong[[left, left + 1]] = True
+    return _joined(swapped, wrong)
+
+
+def drop_step(codes: IntArray, classes: IntArray, rng: np.random.Generator) -> Planted | None:
+    """A step that comes once is left out; the segment after it gives that away."""
+    once = np.flatnonzero(np.bincount(codes)[codes] == 1)
+    if not len(once) or len(codes) < 3:
+        return None
+    place = int(rng.choice(once))
+    wrong = np.zeros(len(codes) - 1, bool)
+    wrong[min(place, len(codes) - 2)] = True
+    return _joined(np.delete(codes, place), wrong)
+
+
+def rename_step(codes: IntArray, classes: IntArray, rng: np.random.Generator) -> Planted | None:
+    """A segment gets the name of another class of the procedure."""
+    place = int(rng.integers(len(codes)))
+    around = codes[max(place - 1, 0) : place + 2]
+    others = np.setdiff1d(classes, around)
+    if not len(others):
+        return None
+    renamed, wrong = codes.copy(), np.zeros(len(codes), bool)
+    renamed[place] = rng.choice(others)
+    wrong[place] = True
+    return renamed, np.flatnonzero(wrong)
+
+
+def insert_step(codes: IntArray, classes: IntArray, rng: np.random.Generator) -> Planted | None:
+    """A class of the procedure is put between two segments."""
+    place = int(rng.integers(len(codes) + 1))
+    others = np.setdiff1d(classes, codes[max(place - 1, 0) : place + 1])
+    if not len(others):
+        return None
+    return np.insert(codes, place, rng.choice(others)), np.array([place])
+
+
+def _joined(codes: IntArray, wrong: FloatArray | IntArray) -> Planted:
+    first = np.concatenate([[True], codes[1:] != codes[:-1]])
+    run = np.cumsum(first) - 1
+    return codes[first], np.unique(run[np.flatnonzero(wrong)])
+
+
+def planted_scores(
+    grammar: Grammar,
+    plants: tuple[Plant, ...],
+    score: Callable[[OrderEvidence], FloatArray],
+    *,
+    seed: int = 0,
+) -> FloatArray:
+    """The highest score at each planted error."""
+    corpus = grammar.corpus
+    rng = np.random.default_rng(seed)
+    filled = np.flatnonzero(np.diff(corpus.offsets_V) > 0)
+    chosen = rng.permutation(filled)[:MAX_PLANTED]
+    scores = []
+    for unit in np.unique(corpus.unit_V[chosen]):
+        with grammar.without(np.flatnonzero(corpus.unit_V == unit)):
+            for video in chosen[corpus.unit_V[chosen] == unit].tolist():
+                tables = grammar.tables_of(video)
+                classes = procedure_classes(grammar, tables[-1])
+                for plant in plants:
+                    planted = plant(grammar.codes(video), classes, rng)
+                    if planted is not None:
+                        codes, places = planted
+                        evidence = video_evidence(grammar, tables, codes)
+                        scores.append(float(score(evidence)[places].max()))
+    return np.array(scores)
+
+
+def procedure_classes(grammar: Grammar, table: int) -> IntArray:
+    """States that occur in the videos of a table."""
+    return np.flatnonzero(grammar.tables.local[table][:-1] >= 0)
+
+
+def calibrate(
+    planted: FloatArray, given: FloatArray, *, error_rate: float = ERROR_RATE
+) -> Calibration:
+    """Probability by tail shares: of planted errors and of given places at least this suspicious.
+
+    Given places are taken as right, so that a dataset full of one odd habit gets low probabilities.
+    """
+    scores = np.unique(planted)
+    above_planted = len(planted) - np.searchsorted(np.sort(planted), scores)
+    above_given = len(given) - np.searchsorted(np.sort(given), scores)
+    wrong = error_rate * (above_planted + 0.5) / (len(planted) + 1)
+    right = (1 - error_rate) * (above_given + 0.5) / (len(given) + 1)
+    return Calibration(scores=scores, probabilities=np.maximum.accumulate(wrong / (wrong + right)))
