@@ -4,6 +4,7 @@ All scores are in nats; higher is more suspicious.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -47,7 +48,9 @@ FIELDS = ("surprise", "swap", "precedence", "order", "inserted", "missing", "mis
 def order_evidence(grammar: Grammar) -> OrderEvidence:
     """Evidence on every segment, each group judged by the others."""
     corpus = grammar.corpus
-    columns = {name: np.zeros(corpus.num_segments, np.float32) for name in FIELDS[:-1]}
+    columns: dict[str, Any] = {
+        name: np.zeros(corpus.num_segments, np.float32) for name in FIELDS[:-1]
+    }
     columns["missing_label"] = np.full(corpus.num_segments, -1, np.int32)
     for videos in corpus.units():
         with grammar.without(videos):
@@ -66,7 +69,7 @@ def video_evidence(grammar: Grammar, tables: tuple[int, ...], codes: IntArray) -
     swap = segment_swaps(swap_gains(grammar, tables, states, log))
     precedence = precedence_violations(grammar, tables, codes)
     skipped = grammar.log_transition(tables, states[:-2], states[2:])
-    missing, missing_label = missing_steps(grammar, tables, states, log)
+    missing, missing_label = missing_steps(grammar, tables, states)
     weight = min(1.0, grammar.repeated_share(tables[-1]) / REPEATS_FOR_SWAP)
     return OrderEvidence(
         surprise=-(log[:-1] + log[1:]) / 2,
@@ -135,8 +138,20 @@ def precedence_violations(grammar: Grammar, tables: tuple[int, ...], codes: IntA
     return violations
 
 
+def insertion_gains(
+    grammar: Grammar, tables: tuple[int, ...], states: IntArray, state: int
+) -> FloatArray:
+    """Gain in log-likelihood of putting a step on each boundary, the start and end included."""
+    added = np.full(len(states) - 1, state)
+    return (
+        grammar.log_transition(tables, states[:-1], added)
+        + grammar.log_transition(tables, added, states[1:])
+        - grammar.log_transition(tables, states[:-1], states[1:])
+    )
+
+
 def missing_steps(
-    grammar: Grammar, tables: tuple[int, ...], states: IntArray, log: FloatArray
+    grammar: Grammar, tables: tuple[int, ...], states: IntArray
 ) -> tuple[FloatArray, IntArray]:
     """Gain of putting an absent step before each segment (the last also: after it), and which.
 
@@ -147,12 +162,7 @@ def missing_steps(
     for state in usual_steps(grammar, tables[-1]):
         if state in states[1:-1]:
             continue
-        absent = np.full(len(states) - 1, state)
-        there = (
-            grammar.log_transition(tables, states[:-1], absent)
-            + grammar.log_transition(tables, absent, states[1:])
-            - log
-        )
+        there = insertion_gains(grammar, tables, states, state)
         # The place after the last segment has no segment of its own: the last one stands for it.
         if len(there) > 1:
             there[-2] = max(there[-2], there[-1])

@@ -1,8 +1,8 @@
 """In what order steps come: counts over all videos, from which a group's own are taken out.
 
 What is said of a video never rests on its own group. Counts are made once; for each group its own
-are subtracted, the videos of the group are read, and they are added back. Each procedure has its own
-table over the classes that occur in it, and backs off to the table of all videos.
+are subtracted, the videos of the group are read, and they are added back. Each procedure has its
+own table over the classes that occur in it, and backs off to the table of all videos.
 """
 
 from collections.abc import Iterator

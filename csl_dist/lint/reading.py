@@ -1,0 +1,82 @@
+"""Everything that rules read: the segments and all evidence on them, made once."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from csl_dist.lint.corpus import Corpus, FloatArray
+from csl_dist.lint.durations import DurationEvidence, duration_evidence
+from csl_dist.lint.evidence import OrderEvidence, order_evidence
+from csl_dist.lint.findings import Kind
+from csl_dist.lint.grammar import Grammar
+from csl_dist.lint.planted import (
+    MIN_VIDEOS,
+    Calibration,
+    Plant,
+    calibrate,
+    drop_step,
+    insert_step,
+    planted_scores,
+    rename_step,
+    swap_neighbours,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LintSettings:
+    """How much is told."""
+
+    probability: float = 0.5
+    """Least probability of an error at which a place in the order of steps is told, 0 to 1."""
+    error_rate: float = 0.01
+    """Share of segments that are assumed to be wrong before looking; probabilities rest on it."""
+    seed: int = 0
+    """Of the planted errors that probabilities are measured on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A corpus with its statistics."""
+
+    corpus: Corpus
+    grammar: Grammar
+    order: OrderEvidence
+    durations: DurationEvidence
+    calibrations: dict[Kind, Calibration]
+    settings: LintSettings
+
+    def probability(self, kind: Kind, score: float) -> float | None:
+        """Of an error at this score; None where it can't be measured."""
+        calibration = self.calibrations.get(kind)
+        return None if calibration is None else float(calibration.probability(np.array([score]))[0])
+
+
+SCORES: dict[Kind, tuple[tuple[Plant, ...], Callable[[OrderEvidence], FloatArray]]] = {
+    Kind.ORDER: ((swap_neighbours,), lambda evidence: evidence.order),
+    Kind.MISSING: ((drop_step,), lambda evidence: evidence.missing),
+    Kind.INSERTED: ((insert_step, rename_step), lambda evidence: evidence.inserted),
+}
+"""Which planted errors a kind of finding is measured on, and its score."""
+
+
+def reading_of(corpus: Corpus, settings: LintSettings) -> Reading:
+    """Counts, evidence on each segment, and probabilities where there are enough videos."""
+    grammar = Grammar(corpus)
+    order = order_evidence(grammar)
+    calibrations = {}
+    if (np.diff(corpus.offsets_V) > 0).sum() >= MIN_VIDEOS:
+        for kind, (plants, score) in SCORES.items():
+            planted = planted_scores(grammar, plants, score, seed=settings.seed)
+            if len(planted):
+                calibrations[kind] = calibrate(
+                    planted, score(order), error_rate=settings.error_rate
+                )
+    return Reading(
+        corpus=corpus,
+        grammar=grammar,
+        order=order,
+        durations=duration_evidence(corpus),
+        calibrations=calibrations,
+        settings=settings,
+    )
