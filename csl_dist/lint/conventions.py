@@ -89,7 +89,7 @@ def transition_findings(reading: Reading) -> Iterator[Finding]:
 
 
 def _balances(corpus: Corpus, copies: set[int]) -> tuple[IntArray, FloatArray]:
-    """For each segment and the one after it: the pair of classes (-1: none), log ratio of lengths."""
+    """Each segment with the next: their pair of classes (-1: none) and log ratio of lengths."""
     pair_N = np.full(corpus.num_segments, -1, np.int64)
     balance_N = np.zeros(corpus.num_segments)
     if corpus.num_segments < 2:

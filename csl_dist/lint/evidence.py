@@ -18,8 +18,12 @@ REPEATS_FOR_SWAP = 0.5
 
 Where each step comes once, pairwise precedence tells all about order and the few transitions that
 were seen tell little; where steps come again and again it is the other way round. Chosen on knot
-tying, Breakfast and half of CaptainCook4D's recipes (benchmarks/lint.py).
+tying, Breakfast and CaptainCook4D's recipes 1 to 13 (benchmarks/lint.py), as are the next two.
 """
+PRECEDENCE_GIVEN_UP = 0.75
+"""Share of precedence that a swap in full replaces; 0 to 0.75 do equally well but on 50Salads."""
+LEAST_VIOLATION = 1.0
+"""Terms of precedence below it are dropped: a sum of many weak ones is noise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,9 +35,9 @@ class OrderEvidence:
     swap: FloatArray
     """Gain in log-likelihood by the better swap with a neighbour; negative where order is usual."""
     precedence: FloatArray
-    """Sum over other steps of the video of log((1-p)/p), positive terms only."""
+    """Sum over other steps of the video of log((1-p)/p), terms of at least 1 only."""
     order: FloatArray
-    """One score of order: precedence, plus swap as far as steps repeat."""
+    """One score of order: precedence where each step comes once, more of swap as steps repeat."""
     inserted: FloatArray
     """Gain in log-likelihood if the segment were not there."""
     missing: FloatArray
@@ -75,7 +79,7 @@ def video_evidence(grammar: Grammar, tables: tuple[int, ...], codes: IntArray) -
         surprise=-(log[:-1] + log[1:]) / 2,
         swap=swap,
         precedence=precedence,
-        order=weight * swap + precedence,
+        order=weight * swap + (1 - PRECEDENCE_GIVEN_UP * weight) * precedence,
         inserted=skipped - log[:-1] - log[1:],
         missing=missing,
         missing_label=missing_label,
@@ -92,7 +96,9 @@ def swap_gains(
         + grammar.log_transition(tables, right, left)
         + grammar.log_transition(tables, left, after)
     )
-    return swapped - (log[:-2] + log[1:-1] + log[2:])
+    gains = swapped - (log[:-2] + log[1:-1] + log[2:])
+    # Where the swap would join two segments, fewer transitions alone would make it likelier.
+    return np.where((before == right) | (left == after), np.minimum(gains, 0), gains)
 
 
 def segment_swaps(gains: FloatArray) -> FloatArray:
@@ -134,7 +140,7 @@ def precedence_violations(grammar: Grammar, tables: tuple[int, ...], codes: IntA
     terms = np.log((1 - share) / share)
     np.fill_diagonal(terms, 0)
     violations = np.zeros(len(codes))
-    violations[places] = np.maximum(terms, 0).sum(axis=1)
+    violations[places] = np.where(terms >= LEAST_VIOLATION, terms, 0).sum(axis=1)
     return violations
 
 

@@ -10,6 +10,8 @@ import numpy as np
 
 from csl_dist.lint.corpus import IntArray
 from csl_dist.lint.evidence import (
+    LEAST_VIOLATION,
+    PRECEDENCE_GIVEN_UP,
     insertion_gains,
     precedence_shares,
     precedence_table,
@@ -24,7 +26,7 @@ UNCALIBRATED = {Kind.ORDER: 5.0, Kind.MISSING: 4.0, Kind.INSERTED: 8.0}
 """Least scores where there are too few videos for probabilities."""
 UNCALIBRATED_FACTOR = 2.0
 """There, a score must also be so many times that of all but a twentieth of the segments."""
-MIN_SUPPORT = 4
+MIN_SUPPORT = 5
 """Other videos that must speak for a sentence with counts."""
 
 
@@ -153,9 +155,8 @@ class Sentences:
         row = int(np.flatnonzero(places == place)[0])
         terms = np.log((1 - share[row]) / share[row])
         terms[row] = 0
-        violated = np.flatnonzero(terms > 0)
         worst = int(np.argmax(terms))
-        if terms[worst] <= 0 or total[row, worst] < MIN_SUPPORT:
+        if terms[worst] < LEAST_VIOLATION or total[row, worst] < MIN_SUPPORT:
             return None
         other = int(places[worst])
         usual, both = int(total[row, worst] - here[row, worst]), int(total[row, worst])
@@ -164,9 +165,10 @@ class Sentences:
             f"`{self.names[place]}` comes {verb} `{self.names[other]}` in {usual} of {both} "
             f"other videos, here {opposite} it"
         )
-        strong = [int(i) for i in violated if terms[i] >= terms[worst] / 2]
+        strong = np.flatnonzero(terms >= max(LEAST_VIOLATION, terms[worst] / 2)).tolist()
         if len(strong) > 1:
-            sentence += f"; {len(strong) - 1} more of its pairs are turned round"
+            more = len(strong) - 1
+            sentence += f"; the same holds for {more} more step{'s' * (more != 1)}"
         return Told(
             kind=Kind.ORDER,
             first=place,
@@ -179,8 +181,8 @@ class Sentences:
 
     def _swap_speaks_louder(self, place: int) -> bool:
         at = self.span.start + place
-        precedence = float(self.order.precedence[at])
-        return float(self.order.order[at]) - precedence > precedence
+        precedence = (1 - PRECEDENCE_GIVEN_UP) * float(self.order.precedence[at])
+        return float(self.order.order[at]) > 2 * precedence and float(self.order.swap[at]) > 0
 
     def _swap(self, place: int) -> Told | None:
         edge = [self.grammar.tables.edge]

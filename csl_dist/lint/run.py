@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from csl_dist.lint.agreement import Agreement, agreement_of
 from csl_dist.lint.conventions import told_once, transition_findings
 from csl_dist.lint.corpus import Corpus, corpus_of
-from csl_dist.lint.file_rules import duplicate_findings, mixed_up_findings, same_labels
+from csl_dist.lint.file_rules import duplicate_findings, mixed_up_findings
 from csl_dist.lint.findings import Finding, grouped
 from csl_dist.lint.name_rules import class_name_findings, sole_user_findings
 from csl_dist.lint.order_rules import order_findings
@@ -73,18 +73,11 @@ def lint(sequences: Iterable[LabelSequence], settings: LintSettings | None = Non
 
 
 def _without_copies(corpus: Corpus, findings: list[Finding]) -> list[Finding]:
-    """Files with the same labels have the same findings: the first file's stand for all."""
-    first_of = {
-        corpus.about[video].video: corpus.about[videos[0]].video
-        for videos in same_labels(corpus)
-        for video in videos
-    }
-    seen = set()
-    kept = []
+    """One finding for all cameras of a performance: same group, same place, same sentence."""
+    group_of = {a.video: (a.group, a.procedure) for a in corpus.about if a.group is not None}
+    kept: dict[tuple[object, ...], Finding] = {}
     for finding in findings:
-        video = first_of.get(finding.video or "", finding.video)
-        key = (finding.kind, video, finding.start_seconds, finding.label)
-        if video is None or key not in seen:
-            kept.append(finding)
-        seen.add(key)
-    return kept
+        who = group_of.get(finding.video or "", finding.video)
+        second = None if finding.start_seconds is None else round(finding.start_seconds)
+        kept.setdefault((finding.kind, who, second, finding.label, finding.sentence), finding)
+    return list(kept.values())

@@ -39,7 +39,9 @@ def duration_findings(reading: Reading) -> Iterator[Finding]:
             continue
         low, high = float(np.exp(log_N[others].min())), float(np.exp(log_N[others].max()))
         seconds = float(corpus.stop_N[n] - corpus.start_N[n])
-        if low / ODD_FACTOR < seconds < high * ODD_FACTOR:
+        frame = corpus.about[int(video_N[n])].frame_seconds or 0.0
+        # A label per frame is up to a frame too short.
+        if low / ODD_FACTOR < seconds + frame and seconds < high * ODD_FACTOR:
             continue
         yield _at(
             corpus,
