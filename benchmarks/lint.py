@@ -1,8 +1,8 @@
 """How well labels alone find errors in the order of steps, and what lint says of clean data.
 
-    python -m benchmarks.lint --data ../shared/data            planted swaps and real order errors
-    python -m benchmarks.lint --data ../shared/data --clean    findings an hour on data as they are
-    python -m benchmarks.lint --speed                          10,000 files of 500 segments
+    python benchmarks/lint.py --data ../shared/data            planted swaps and real order errors
+    python benchmarks/lint.py --data ../shared/data --clean    findings an hour on data as they are
+    python benchmarks/lint.py --speed                          10,000 files of 500 segments
 
 A planted swap exchanges two neighbouring segments of a video; segments of one label that then touch
 are joined, as they would be in a file of frames. Both swapped segments count as wrong. Constants of
@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from label_data import READERS, captaincook_with_errors
 
-from benchmarks.label_data import READERS, captaincook_with_errors
 from csl_dist.lint.corpus import Corpus, FloatArray, IntArray, corpus_of
 from csl_dist.lint.evidence import OrderEvidence, order_evidence, video_evidence
 from csl_dist.lint.findings import TITLES, Kind
@@ -36,6 +36,7 @@ CHOSEN_RECIPES = tuple(f"recipe {number}" for number in range(1, 15))
 VIEWS = ("order", "swap", "surprise", "precedence")
 BACKGROUND = {"50salads": "class 0", "gtea": "class 0"}
 Scores = dict[str, list[FloatArray]]
+NONE: IntArray = np.zeros(0, np.int64)
 
 
 @dataclass(slots=True)
@@ -115,7 +116,7 @@ def planted_in(corpus: Corpus, *, share: float, seed: int) -> Judged:
     for videos in corpus.units():
         with grammar.without(videos):
             for video in videos.tolist():
-                codes, places = grammar.codes(video), np.zeros(0, np.int64)
+                codes, places = grammar.codes(video), NONE
                 if rng.random() < share:
                     codes, places = swap_neighbours(codes, codes, rng) or (codes, places)
                 if len(codes):
@@ -135,9 +136,9 @@ def planted_in_all(sequences: list[LabelSequence], *, share: float, seed: int) -
     """Swaps in the videos themselves: statistics come from videos with swaps, too, as in lint."""
     rng = np.random.default_rng(seed)
     corpus = corpus_of(sequences)
-    planted, wrong = [], []
+    planted, wrong = [], list[IntArray]()
     for video, sequence in enumerate(sequences):
-        label_N, places = corpus.label_N[corpus.span(video)], np.zeros(0, np.int64)
+        label_N, places = corpus.label_N[corpus.span(video)], NONE
         if rng.random() < share:
             label_N, places = swap_neighbours(label_N, label_N, rng) or (label_N, places)
         steps = tuple(

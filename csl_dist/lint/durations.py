@@ -41,6 +41,8 @@ def duration_evidence(corpus: Corpus) -> DurationEvidence:
     usual = np.full(corpus.num_segments, np.nan, np.float32)
     members = np.full(corpus.num_segments, -1, np.int64)
     for keys in _sets(corpus):
+        if (members >= 0).all():
+            break
         median, spread, count = set_statistics(keys, log_N)
         fits = (count >= MIN_MEMBERS) & (members < 0)
         distance[fits] = (np.abs(log_N - median) / np.maximum(spread, MIN_SPREAD))[fits]
@@ -69,15 +71,14 @@ def places(corpus: Corpus) -> IntArray:
 
 def set_statistics(keys: IntArray, values: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
     """Median, 1.4826 x median absolute deviation and size of each member's set."""
-    _, inverse, count = np.unique(keys, return_inverse=True, return_counts=True)
-    median = _medians(inverse, values, count)[inverse]
-    spread = 1.4826 * _medians(inverse, np.abs(values - median), count)[inverse]
-    return median, spread, count[inverse]
-
-
-def _medians(inverse: IntArray, values: FloatArray, count: IntArray) -> FloatArray:
-    ordered = values[np.lexsort((values, inverse))]
-    start = np.cumsum(count) - count
-    if not len(count):
-        return np.zeros(0)
-    return (ordered[start + (count - 1) // 2] + ordered[start + count // 2]) / 2
+    median, spread = np.zeros(len(keys), np.float32), np.zeros(len(keys), np.float32)
+    count = np.zeros(len(keys), np.int64)
+    order = np.argsort(keys, kind="stable")
+    for members in np.split(order, np.flatnonzero(np.diff(keys[order])) + 1):
+        if not len(members):
+            continue
+        middle = np.median(values[members])
+        median[members] = middle
+        spread[members] = 1.4826 * np.median(np.abs(values[members] - middle))
+        count[members] = len(members)
+    return median, spread, count

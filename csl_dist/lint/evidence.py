@@ -111,7 +111,7 @@ def segment_swaps(gains: FloatArray) -> FloatArray:
 def precedence_table(grammar: Grammar, tables: tuple[int, ...]) -> int:
     """The procedure's table, or that of all videos where the procedure has too few others."""
     own = tables[-1]
-    return own if grammar.videos[own] >= MIN_PROCEDURE_VIDEOS else 0
+    return own if grammar.num_videos(own) >= MIN_PROCEDURE_VIDEOS else 0
 
 
 def precedence_shares(
@@ -121,9 +121,8 @@ def precedence_shares(
 
     Square; entry i, j with i < j is of class i before class j, and mirrored below.
     """
-    pair = grammar.precedence.pair
     keys, _ = grammar.tables.keys(table, classes[:, None], classes[None, :])
-    before = pair[keys]
+    before = grammar.earlier[keys]
     total = before + before.T
     upper = np.triu(np.ones(before.shape, bool), 1)
     here = np.where(upper, before, before.T)
@@ -184,7 +183,7 @@ USUAL_SHARE = 0.8
 
 def usual_steps(grammar: Grammar, table: int) -> list[int]:
     """States that at least 80 % of the other videos of a table have."""
-    videos = grammar.videos[table]
+    videos = grammar.num_videos(table)
     if videos < MIN_PROCEDURE_VIDEOS:
         return []
     base, stride = grammar.tables.row_base[table], grammar.tables.stride[table]

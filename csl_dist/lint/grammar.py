@@ -8,6 +8,7 @@ own table over the classes that occur in it, and backs off to the table of all v
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -21,20 +22,6 @@ MAX_TABLE = 50_000_000
 """Entries of all tables of procedures; past it, procedures with fewer videos have none."""
 MAX_CLASSES = 2_000
 """The most frequent classes have statistics of their own; rarer ones share the last code."""
-
-
-@dataclass(slots=True)
-class PairCounts:
-    """Counts of ordered pairs of classes, one square table a procedure plus one of all videos."""
-
-    pair: IntArray
-    """Flat: table after table."""
-    row: IntArray
-    """Sums over second members, flat."""
-
-    def add(self, keys: IntArray, rows: IntArray, sign: int) -> None:
-        np.add.at(self.pair, keys, sign)
-        np.add.at(self.row, rows, sign)
 
 
 class Tables:
@@ -92,25 +79,39 @@ def _classes_of_procedures(corpus: Corpus, code: IntArray) -> list[IntArray]:
     ]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """Positions in the flat counts, and how often some videos have them."""
+
+    pairs: IntArray
+    num_pairs: IntArray
+    rows: IntArray
+    num_rows: IntArray
+    earlier: IntArray
+    num_earlier: IntArray
+    present: IntArray
+    num_present: IntArray
+    tables: IntArray
+    """One row a table: videos, segments whose class comes again, segments."""
+
+
 class Grammar:
     """Transitions between segments and pairwise precedence of classes, over all videos."""
 
     def __init__(self, corpus: Corpus) -> None:
         self.corpus = corpus
         self.tables = Tables(corpus)
-        self.transitions = self._empty()
-        self.precedence = self._empty()
-        num_tables = len(self.tables.stride)
-        self.videos = np.zeros(num_tables, np.int64)
-        self.present = np.zeros(self.tables.num_rows, np.int64)
-        self.repeats = np.zeros((num_tables, 2), np.int64)
-        """Segments whose class comes again in the same video; all segments."""
-        for video in range(corpus.num_videos):
-            self._count(video, +1)
-
-    def _empty(self) -> PairCounts:
-        pairs, rows = self.tables.num_pairs, self.tables.num_rows
-        return PairCounts(pair=np.zeros(pairs, np.int32), row=np.zeros(rows, np.int32))
+        self.pairs = np.zeros(self.tables.num_pairs, np.int32)
+        """How often a class directly follows another; flat, table after table."""
+        self.rows_of_pairs = np.zeros(self.tables.num_rows, np.int32)
+        """How often anything follows a class."""
+        self.earlier = np.zeros(self.tables.num_pairs, np.int32)
+        """Videos in which a class first comes before another."""
+        self.present = np.zeros(self.tables.num_rows, np.int32)
+        """Videos that have a class."""
+        self.totals = np.zeros((len(self.tables.stride), 3), np.int64)
+        for videos in corpus.units():
+            self._add(self._counts(videos), +1)
 
     def codes(self, video: int) -> IntArray:
         """Classes of a video's segments as states of the tables."""
@@ -121,63 +122,94 @@ class Grammar:
         own = int(self.tables.table_of_procedure[self.corpus.procedure_V[video]])
         return (0, own) if own else (0,)
 
-    def _count(self, video: int, sign: int) -> None:
-        codes = self.codes(video)
-        if not len(codes):
-            return
-        states = np.concatenate([[self.tables.edge], codes, [self.tables.edge]])
-        moved = states[:-1] != states[1:]
-        first, second = states[:-1][moved], states[1:][moved]
-        classes = first_occurrences(codes)[0]
-        earlier, later = np.triu_indices(len(classes), 1)
-        occurrences = np.bincount(codes)[codes]
-        repeats = (int((occurrences > 1).sum()), len(codes))
-        for table in self.tables_of(video):
-            self.transitions.add(*self.tables.keys(table, first, second), sign)
-            pairs = self.tables.keys(table, classes[earlier], classes[later])
-            self.precedence.add(*pairs, sign)
-            self.videos[table] += sign
-            self.repeats[table] += (sign * repeats[0], sign * repeats[1])
-            self.present[self.rows(table, classes)] += sign
+    def num_videos(self, table: int) -> int:
+        return int(self.totals[table, 0])
+
+    def _counts(self, videos: IntArray) -> Counts:
+        """What some videos have, over all tables that they belong to."""
+        parts: list[tuple[IntArray, ...]] = []
+        totals = np.zeros_like(self.totals)
+        for video in videos.tolist():
+            codes = self.codes(video)
+            if not len(codes):
+                continue
+            states = np.concatenate([[self.tables.edge], codes, [self.tables.edge]])
+            moved = states[:-1] != states[1:]
+            first, second = states[:-1][moved], states[1:][moved]
+            classes, _ = first_occurrences(codes)
+            before, after = _pairs_in_order(len(classes))
+            repeated = int((np.bincount(codes)[codes] > 1).sum())
+            for table in self.tables_of(video):
+                pairs, rows = self.tables.keys(table, first, second)
+                earlier, _ = self.tables.keys(table, classes[before], classes[after])
+                parts.append((pairs, rows, earlier, self.rows(table, classes)))
+                totals[table] += (1, repeated, len(codes))
+        none = np.zeros(0, np.int64)
+        columns = [np.concatenate([none, *(p[k] for p in parts)]) for k in range(4)]
+        counted = [np.unique(column, return_counts=True) for column in columns]
+        return Counts(
+            pairs=counted[0][0],
+            num_pairs=counted[0][1],
+            rows=counted[1][0],
+            num_rows=counted[1][1],
+            earlier=counted[2][0],
+            num_earlier=counted[2][1],
+            present=counted[3][0],
+            num_present=counted[3][1],
+            tables=totals,
+        )
+
+    def _add(self, counts: Counts, sign: int) -> None:
+        # Positions are unique, so that plain indexing adds each count once.
+        self.pairs[counts.pairs] += sign * counts.num_pairs
+        self.rows_of_pairs[counts.rows] += sign * counts.num_rows
+        self.earlier[counts.earlier] += sign * counts.num_earlier
+        self.present[counts.present] += sign * counts.num_present
+        self.totals += sign * counts.tables
 
     def rows(self, table: int, classes: IntArray) -> IntArray:
+        """Positions of classes in counts of single classes."""
         return self.tables.row_base[table] + self.tables.local[table][classes]
 
     @contextmanager
     def without(self, videos: IntArray) -> Iterator[None]:
         """Takes these videos out of all counts for a while."""
-        for video in videos:
-            self._count(int(video), -1)
+        counts = self._counts(videos)
+        self._add(counts, -1)
         try:
             yield
         finally:
-            for video in videos:
-                self._count(int(video), +1)
+            self._add(counts, +1)
 
     def log_transition(
         self, tables: tuple[int, ...], first: IntArray, second: IntArray
     ) -> FloatArray:
         """Log-probability of `second` after `first`, smoothed; 0 where a label goes on."""
-        pairs, rows = self.tables.keys(0, first, second)
-        pair, row = self.transitions.pair, self.transitions.row
+        pairs, rows = self.transitions(0, first, second)
         states = self.tables.num_classes + 1
-        share = (pair[pairs] + SMOOTHING) / (row[rows] + SMOOTHING * states)
+        share = (pairs + SMOOTHING) / (rows + SMOOTHING * states)
         for table in tables[1:]:
-            pairs, rows = self.tables.keys(table, first, second)
-            share = (pair[pairs] + BACK_OFF * share) / (row[rows] + BACK_OFF)
+            pairs, rows = self.transitions(table, first, second)
+            share = (pairs + BACK_OFF * share) / (rows + BACK_OFF)
         return np.where(first == second, 0.0, np.log(share))
 
-    def counts(
-        self, counts: PairCounts, table: int, first: IntArray, second: IntArray
+    def transitions(
+        self, table: int, first: IntArray, second: IntArray
     ) -> tuple[IntArray, IntArray]:
-        """Counts of pairs, and of their first members with anything."""
+        """How often each second class directly follows the first, and anything does."""
         pairs, rows = self.tables.keys(table, first, second)
-        return counts.pair[pairs], counts.row[rows]
+        return self.pairs[pairs], self.rows_of_pairs[rows]
 
     def repeated_share(self, table: int) -> float:
         """Share of segments whose class comes more than once in its video, 0 to 1."""
-        repeated, total = self.repeats[table]
+        _, repeated, total = self.totals[table]
         return float(repeated) / max(float(total), 1.0)
+
+
+@cache
+def _pairs_in_order(count: int) -> tuple[IntArray, IntArray]:
+    before, after = np.triu_indices(count, 1)
+    return before, after
 
 
 def first_occurrences(codes: IntArray) -> tuple[IntArray, IntArray]:

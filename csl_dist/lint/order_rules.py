@@ -219,7 +219,7 @@ class Sentences:
         states = np.concatenate([edge, self.codes, edge])
         gains = insertion_gains(self.grammar, self.tables, states, state)
         after = place == len(self.codes) - 1 and bool(gains[place + 1] > gains[place])
-        videos = int(self.grammar.videos[table])
+        videos = self.grammar.num_videos(table)
         present = int(self.grammar.present[self.grammar.rows(table, np.array([state]))[0]])
         name = self.state_names[state]
         return Told(
@@ -274,7 +274,7 @@ class Sentences:
 
     def _transitions(self, first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
         """How often each `second` directly follows `first` in the procedure, and anything does."""
-        return self.grammar.counts(self.grammar.transitions, self.tables[-1], first, second)
+        return self.grammar.transitions(self.tables[-1], first, second)
 
 
 def _listed(counts: IntArray) -> str:

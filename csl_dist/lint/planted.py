@@ -4,12 +4,13 @@ An error of known place is put into a copy of a video's steps, the copy is score
 other groups, and its score is held against the scores of all segments as they are.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
-from csl_dist.lint.corpus import FloatArray, IntArray
+from csl_dist.lint.corpus import Corpus, FloatArray, IntArray
 from csl_dist.lint.evidence import OrderEvidence, video_evidence
 from csl_dist.lint.grammar import Grammar
 
@@ -20,6 +21,7 @@ MAX_PLANTED = 400
 ERROR_RATE = 0.01
 """Share of places that are assumed to be wrong before looking."""
 
+K = TypeVar("K")
 Planted = tuple[IntArray, IntArray]
 """Classes with an error in them, and the places that give it away."""
 Plant = Callable[[IntArray, IntArray, np.random.Generator], Planted | None]
@@ -90,31 +92,39 @@ def _joined(codes: IntArray, wrong: FloatArray | IntArray) -> Planted:
     return codes[first], np.unique(run[np.flatnonzero(wrong)])
 
 
+Score = Callable[[OrderEvidence], FloatArray]
+
+
 def planted_scores(
-    grammar: Grammar,
-    plants: tuple[Plant, ...],
-    score: Callable[[OrderEvidence], FloatArray],
-    *,
-    seed: int = 0,
-) -> FloatArray:
-    """The highest score at each planted error."""
+    grammar: Grammar, kinds: Mapping[K, tuple[tuple[Plant, ...], Score]], *, seed: int
+) -> dict[K, FloatArray]:
+    """For each kind, by its planted errors and its score: the highest score at each error."""
     corpus = grammar.corpus
     rng = np.random.default_rng(seed)
-    filled = np.flatnonzero(np.diff(corpus.offsets_V) > 0)
-    chosen = rng.permutation(filled)[:MAX_PLANTED]
-    scores = []
-    for unit in np.unique(corpus.unit_V[chosen]):
-        with grammar.without(np.flatnonzero(corpus.unit_V == unit)):
-            for video in chosen[corpus.unit_V[chosen] == unit].tolist():
-                tables = grammar.tables_of(video)
+    scores: dict[K, list[float]] = {kind: [] for kind in kinds}
+    for videos in _chosen_units(corpus, rng):
+        with grammar.without(videos):
+            for video in videos.tolist():
+                tables, codes = grammar.tables_of(video), grammar.codes(video)
                 classes = procedure_classes(grammar, tables[-1])
-                for plant in plants:
-                    planted = plant(grammar.codes(video), classes, rng)
-                    if planted is not None:
-                        codes, places = planted
-                        evidence = video_evidence(grammar, tables, codes)
-                        scores.append(float(score(evidence)[places].max()))
-    return np.array(scores)
+                for kind, (plants, score) in kinds.items():
+                    for plant in plants if len(codes) else ():
+                        planted = plant(codes, classes, rng)
+                        if planted is not None:
+                            evidence = video_evidence(grammar, tables, planted[0])
+                            scores[kind].append(float(score(evidence)[planted[1]].max()))
+    return {kind: np.array(values) for kind, values in scores.items()}
+
+
+def _chosen_units(corpus: Corpus, rng: np.random.Generator) -> Iterator[IntArray]:
+    """Random groups until there are enough videos; taking a group out of the counts takes time."""
+    units = list(corpus.units())
+    taken = 0
+    for number in rng.permutation(len(units)).tolist():
+        if taken >= MAX_PLANTED:
+            return
+        taken += len(units[number])
+        yield units[number]
 
 
 def procedure_classes(grammar: Grammar, table: int) -> IntArray:

@@ -1,11 +1,10 @@
 """Everything that rules read: the segments and all evidence on them, made once."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from csl_dist.lint.corpus import Corpus, FloatArray
+from csl_dist.lint.corpus import Corpus
 from csl_dist.lint.durations import DurationEvidence, duration_evidence
 from csl_dist.lint.evidence import OrderEvidence, order_evidence
 from csl_dist.lint.findings import Kind
@@ -14,6 +13,7 @@ from csl_dist.lint.planted import (
     MIN_VIDEOS,
     Calibration,
     Plant,
+    Score,
     calibrate,
     drop_step,
     insert_step,
@@ -52,7 +52,7 @@ class Reading:
         return None if calibration is None else float(calibration.probability(np.array([score]))[0])
 
 
-SCORES: dict[Kind, tuple[tuple[Plant, ...], Callable[[OrderEvidence], FloatArray]]] = {
+SCORES: dict[Kind, tuple[tuple[Plant, ...], Score]] = {
     Kind.ORDER: ((swap_neighbours,), lambda evidence: evidence.order),
     Kind.MISSING: ((drop_step,), lambda evidence: evidence.missing),
     Kind.INSERTED: ((insert_step, rename_step), lambda evidence: evidence.inserted),
@@ -64,14 +64,13 @@ def reading_of(corpus: Corpus, settings: LintSettings) -> Reading:
     """Counts, evidence on each segment, and probabilities where there are enough videos."""
     grammar = Grammar(corpus)
     order = order_evidence(grammar)
-    calibrations = {}
+    calibrations: dict[Kind, Calibration] = {}
     if (np.diff(corpus.offsets_V) > 0).sum() >= MIN_VIDEOS:
-        for kind, (plants, score) in SCORES.items():
-            planted = planted_scores(grammar, plants, score, seed=settings.seed)
-            if len(planted):
-                calibrations[kind] = calibrate(
-                    planted, score(order), error_rate=settings.error_rate
-                )
+        calibrations = {
+            kind: calibrate(planted, SCORES[kind][1](order), error_rate=settings.error_rate)
+            for kind, planted in planted_scores(grammar, SCORES, seed=settings.seed).items()
+            if len(planted)
+        }
     return Reading(
         corpus=corpus,
         grammar=grammar,
