@@ -136,8 +136,9 @@ def _arcs(procedure: ProcedureSummary, place: Mapping[str, float]) -> list[str]:
         if side < 0:
             bulge = min(14 + 9 * np.log2(1 + distance), 52)
         tip = f"{second} after {first}: {transition.count} of {total[first]} times"
+        name = "forward" if side > 0 else "backward"
         parts.append(
-            f'<path class="{"forward" if side > 0 else "backward"}" stroke-width="{1 + 5 * share:.1f}" '
+            f'<path class="{name}" stroke-width="{1 + 5 * share:.1f}" '
             f'd="M{NODES} {start:.0f} C{NODES + side * bulge * 1.33:.0f} {start:.0f} '
             f'{NODES + side * bulge * 1.33:.0f} {stop:.0f} {NODES} {stop:.0f}">'
             f"<title>{escape(tip)}</title></path>"
@@ -166,7 +167,8 @@ def _duration_axis(steps: Sequence[UsualStep], height: float) -> list[str]:
             x = _log_x(seconds, scale)
             parts.append(
                 f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="26" y2="{height:.0f}"/>'
-                f'<text class="soft" x="{x:.1f}" y="{height + 16:.0f}" text-anchor="middle">{name}</text>'
+                f'<text class="soft" x="{x:.1f}" y="{height + 16:.0f}" '
+                f'text-anchor="middle">{name}</text>'
             )
     return parts
 

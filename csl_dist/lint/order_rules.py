@@ -103,7 +103,7 @@ def _video_findings(reading: Reading, video: int, suspects: list[Suspect]) -> It
     settled: set[int] = set()
     for suspect in suspects:
         told = None if suspect.place in settled else sentences.about(suspect)
-        if told is None:
+        if told is None or settled & set(range(told.first, told.last + 1)):
             continue
         settled |= told.settled
         span = reading.corpus.span(video)

@@ -17,7 +17,7 @@ from csl_dist.lint.grammar import Grammar
 MIN_VIDEOS = 20
 """With fewer videos no probability is given."""
 MAX_PLANTED = 400
-"""Videos that get a planted error of each kind; more would not change the curve."""
+"""Errors of each kind that are planted; more would not change the curve."""
 ERROR_RATE = 0.01
 """Share of places that are assumed to be wrong before looking."""
 
@@ -101,6 +101,7 @@ def planted_scores(
     """For each kind, by its planted errors and its score: the highest score at each error."""
     corpus = grammar.corpus
     rng = np.random.default_rng(seed)
+    rounds = -(-MAX_PLANTED // max(corpus.num_videos, 1))
     scores: dict[K, list[float]] = {kind: [] for kind in kinds}
     for videos in _chosen_units(corpus, rng):
         with grammar.without(videos):
@@ -108,7 +109,7 @@ def planted_scores(
                 tables, codes = grammar.tables_of(video), grammar.codes(video)
                 classes = procedure_classes(grammar, tables[-1])
                 for kind, (plants, score) in kinds.items():
-                    for plant in plants if len(codes) else ():
+                    for plant in plants * rounds if len(codes) else ():
                         planted = plant(codes, classes, rng)
                         if planted is not None:
                             evidence = video_evidence(grammar, tables, planted[0])

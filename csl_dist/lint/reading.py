@@ -27,7 +27,7 @@ from csl_dist.lint.planted import (
 class LintSettings:
     """How much is told."""
 
-    probability: float = 0.5
+    probability: float = 0.6
     """Least probability of an error at which a place in the order of steps is told, 0 to 1."""
     error_rate: float = 0.01
     """Share of segments that are assumed to be wrong before looking; probabilities rest on it."""
