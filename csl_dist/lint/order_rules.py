@@ -27,7 +27,9 @@ UNCALIBRATED = {Kind.ORDER: 5.0, Kind.MISSING: 4.0, Kind.INSERTED: 8.0}
 UNCALIBRATED_FACTOR = 2.0
 """There, a score must also be so many times that of all but a twentieth of the segments."""
 MIN_SUPPORT = 5
-"""Other videos that must speak for a sentence with counts."""
+"""Other videos, or places in them, that must speak for a sentence with counts."""
+RARE_TRANSITION = 0.01
+"""A swap is told where a transition as it stands is at most this share of those from its step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +195,8 @@ class Sentences:
         around = states[best : best + 4]
         here, total = self._transitions(around[:-1], around[1:])
         turned, _ = self._transitions(around[[0, 2, 1]], around[[2, 1, 3]])
-        if total[1] < MIN_SUPPORT or gains[best] <= 0:
+        rarest = float((here / np.maximum(total, 1)).min())
+        if total[1] < MIN_SUPPORT or gains[best] <= 0 or rarest > RARE_TRANSITION:
             return None
         first, second = self.names[best], self.names[best + 1]
         return Told(

@@ -53,6 +53,17 @@ def swap_neighbours(codes: IntArray, classes: IntArray, rng: np.random.Generator
     return _joined(swapped, wrong)
 
 
+def move_step(codes: IntArray, classes: IntArray, rng: np.random.Generator) -> Planted | None:
+    """A segment is put somewhere else."""
+    if len(codes) < 3:
+        return None
+    place, target = rng.choice(len(codes), 2, replace=False).tolist()
+    moved = np.insert(np.delete(codes, place), target, codes[place])
+    wrong = np.zeros(len(codes), bool)
+    wrong[target] = True
+    return _joined(moved, wrong)
+
+
 def drop_step(codes: IntArray, classes: IntArray, rng: np.random.Generator) -> Planted | None:
     """A step that comes once is left out; the segment after it gives that away."""
     once = np.flatnonzero(np.bincount(codes)[codes] == 1)

@@ -17,6 +17,7 @@ from csl_dist.lint.planted import (
     calibrate,
     drop_step,
     insert_step,
+    move_step,
     planted_scores,
     rename_step,
     swap_neighbours,
@@ -27,7 +28,7 @@ from csl_dist.lint.planted import (
 class LintSettings:
     """How much is told."""
 
-    probability: float = 0.6
+    probability: float = 0.5
     """Least probability of an error at which a place in the order of steps is told, 0 to 1."""
     error_rate: float = 0.01
     """Share of segments that are assumed to be wrong before looking; probabilities rest on it."""
@@ -53,7 +54,7 @@ class Reading:
 
 
 SCORES: dict[Kind, tuple[tuple[Plant, ...], Score]] = {
-    Kind.ORDER: ((swap_neighbours,), lambda evidence: evidence.order),
+    Kind.ORDER: ((swap_neighbours, move_step), lambda evidence: evidence.order),
     Kind.MISSING: ((drop_step,), lambda evidence: evidence.missing),
     Kind.INSERTED: ((insert_step, rename_step), lambda evidence: evidence.inserted),
 }
