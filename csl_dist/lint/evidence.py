@@ -74,16 +74,25 @@ def video_evidence(grammar: Grammar, tables: tuple[int, ...], codes: IntArray) -
     precedence = precedence_violations(grammar, tables, codes)
     skipped = grammar.log_transition(tables, states[:-2], states[2:])
     missing, missing_label = missing_steps(grammar, tables, states)
-    weight = min(1.0, grammar.repeated_share(tables[-1]) / REPEATS_FOR_SWAP)
+    weight = swap_weight(grammar, tables)
     return OrderEvidence(
         surprise=-(log[:-1] + log[1:]) / 2,
         swap=swap,
         precedence=precedence,
-        order=weight * swap + (1 - PRECEDENCE_GIVEN_UP * weight) * precedence,
+        order=weight * swap + precedence_weight(weight) * precedence,
         inserted=skipped - log[:-1] - log[1:],
         missing=missing,
         missing_label=missing_label,
     )
+
+
+def swap_weight(grammar: Grammar, tables: tuple[int, ...]) -> float:
+    """How much a swap with a neighbour counts in a procedure, 0 to 1."""
+    return min(1.0, grammar.repeated_share(tables[-1]) / REPEATS_FOR_SWAP)
+
+
+def precedence_weight(swap_weight: float) -> float:
+    return 1 - PRECEDENCE_GIVEN_UP * swap_weight
 
 
 def swap_gains(

@@ -1,6 +1,7 @@
 """Findings about the order of steps: out of order, missing, repeated, where none is expected.
 
-A place is told once, as the kind that is the most probable there.
+A place is told once. A step out of order also looks inserted where it stands and missing where it
+belongs, so that order comes first, then missing steps, and neighbours of what was told are settled.
 """
 
 from collections.abc import Iterator
@@ -11,11 +12,12 @@ import numpy as np
 from csl_dist.lint.corpus import IntArray
 from csl_dist.lint.evidence import (
     LEAST_VIOLATION,
-    PRECEDENCE_GIVEN_UP,
     insertion_gains,
     precedence_shares,
     precedence_table,
+    precedence_weight,
     swap_gains,
+    swap_weight,
     usual_steps,
 )
 from csl_dist.lint.findings import Finding, Kind
@@ -29,7 +31,10 @@ UNCALIBRATED_FACTOR = 2.0
 MIN_SUPPORT = 5
 """Other videos, or places in them, that must speak for a sentence with counts."""
 RARE_TRANSITION = 0.01
-"""A swap is told where a transition as it stands is at most this share of those from its step."""
+"""A step is told where a transition to or from it is at most this share of those from its step."""
+ALWAYS = 0.98
+"""Share of the other videos that must have a step before it is told as missing."""
+KINDS = (Kind.ORDER, Kind.MISSING, Kind.INSERTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,25 +83,24 @@ def _suspects(reading: Reading) -> dict[int, list[Suspect]]:
     corpus, by_video = reading.corpus, dict[int, list[Suspect]]()
     for kind, (_, score) in SCORES.items():
         scores = score(reading.order)
-        calibration = reading.calibrations.get(kind)
-        if calibration is None:
+        measured = reading.probabilities.get(kind)
+        if measured is None:
             usual = UNCALIBRATED_FACTOR * float(np.quantile(scores, 0.95)) if len(scores) else 0.0
             suspicious = scores >= max(UNCALIBRATED[kind], usual)
         else:
-            suspicious = calibration.probability(scores) >= reading.settings.probability
+            suspicious = measured >= reading.settings.probability
         for segment in np.flatnonzero(suspicious).tolist():
             video = int(np.searchsorted(corpus.offsets_V, segment, side="right")) - 1
-            value = float(scores[segment])
             by_video.setdefault(video, []).append(
                 Suspect(
                     kind=kind,
                     place=segment - int(corpus.offsets_V[video]),
-                    score=value,
-                    probability=reading.probability(kind, value),
+                    score=float(scores[segment]),
+                    probability=None if measured is None else float(measured[segment]),
                 )
             )
     for suspects in by_video.values():
-        suspects.sort(key=lambda s: (-(s.probability or 0.0), -s.score))
+        suspects.sort(key=lambda s: (KINDS.index(s.kind), -s.score))
     return by_video
 
 
@@ -178,13 +182,16 @@ class Sentences:
             label=self.names[place],
             sentence=sentence + ".",
             evidence={"usual": usual, "videos": both, "pairs": len(strong)},
-            settled=frozenset({place, *(int(places[i]) for i in strong)}),
+            settled=frozenset(
+                near for at in (place, *places[strong].tolist()) for near in (at - 1, at, at + 1)
+            ),
         )
 
     def _swap_speaks_louder(self, place: int) -> bool:
         at = self.span.start + place
-        precedence = (1 - PRECEDENCE_GIVEN_UP) * float(self.order.precedence[at])
-        return float(self.order.order[at]) > 2 * precedence and float(self.order.swap[at]) > 0
+        weight = swap_weight(self.grammar, self.tables)
+        precedence = precedence_weight(weight) * float(self.order.precedence[at])
+        return weight * float(self.order.swap[at]) > precedence
 
     def _swap(self, place: int) -> Told | None:
         edge = [self.grammar.tables.edge]
@@ -210,7 +217,7 @@ class Sentences:
                 f"transitions seen {_listed(turned)} times instead of {_listed(here)}."
             ),
             evidence={"here": _listed(here), "swapped": _listed(turned), "after": int(total[1])},
-            settled=frozenset({best, best + 1}),
+            settled=frozenset(range(best - 1, best + 3)),
         )
 
     def _missing(self, place: int) -> Told | None:
@@ -224,6 +231,8 @@ class Sentences:
         after = place == len(self.codes) - 1 and bool(gains[place + 1] > gains[place])
         videos = self.grammar.num_videos(table)
         present = int(self.grammar.present[self.grammar.rows(table, np.array([state]))[0]])
+        if present < ALWAYS * videos:
+            return None
         name = self.state_names[state]
         return Told(
             kind=Kind.MISSING,
@@ -235,7 +244,7 @@ class Sentences:
                 f"expected {self._between(place + after)}."
             ),
             evidence={"present": present, "videos": videos},
-            settled=frozenset({place}),
+            settled=frozenset({place - 1, place, place + 1}),
             before=not after,
             after=after,
         )
@@ -254,7 +263,9 @@ class Sentences:
         (direct, inside), (total, _) = self._transitions(
             np.array([before, before]), np.array([after, own])
         )
-        if total < MIN_SUPPORT:
+        onward, leaving = self._transitions(np.array([own]), np.array([after]))
+        rarest = min(inside / max(total, 1), onward[0] / max(leaving[0], 1))
+        if total < MIN_SUPPORT or rarest > RARE_TRANSITION:
             return None
         name, occurrence = self.names[place], self.names[: place + 1].count(self.names[place])
         previous = "the start" if place == 0 else f"`{self.names[place - 1]}`"
@@ -272,7 +283,7 @@ class Sentences:
             label=name,
             sentence=sentence,
             evidence={"direct": int(direct), "after": int(total), "inside": int(inside)},
-            settled=frozenset({place}),
+            settled=frozenset({place - 1, place, place + 1}),
         )
 
     def _transitions(self, first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:

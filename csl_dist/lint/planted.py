@@ -5,7 +5,6 @@ other groups, and its score is held against the scores of all segments as they a
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -26,19 +25,6 @@ Planted = tuple[IntArray, IntArray]
 """Classes with an error in them, and the places that give it away."""
 Plant = Callable[[IntArray, IntArray, np.random.Generator], Planted | None]
 """From a video's classes and all classes of its procedure; None where it has no room for one."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
-    """Probability of an error by score: rising steps."""
-
-    scores: FloatArray
-    probabilities: FloatArray
-
-    def probability(self, scores: FloatArray) -> FloatArray:
-        """Share of errors among places at least this suspicious, 0 to 1."""
-        place = np.searchsorted(self.scores, scores, side="right") - 1
-        return np.where(place < 0, 0.0, self.probabilities[np.maximum(place, 0)])
 
 
 def swap_neighbours(codes: IntArray, classes: IntArray, rng: np.random.Generator) -> Planted | None:
@@ -144,16 +130,43 @@ def procedure_classes(grammar: Grammar, table: int) -> IntArray:
     return np.flatnonzero(grammar.tables.local[table][:-1] >= 0)
 
 
-def calibrate(
-    planted: FloatArray, given: FloatArray, *, error_rate: float = ERROR_RATE
-) -> Calibration:
-    """Probability by tail shares: of planted errors and of given places at least this suspicious.
+def probabilities(
+    planted: FloatArray, given: FloatArray, unit_N: IntArray, *, error_rate: float = ERROR_RATE
+) -> FloatArray:
+    """Probability of an error at each given place, 0 to 1; rises with the score within a unit.
 
-    Given places are taken as right, so that a dataset full of one odd habit gets low probabilities.
+    By tail shares: how many planted errors and how many given places score at least as high. Places
+    of other units are taken as right, so that what many do gets a low probability; a place's own
+    unit is left out, or else an error would speak for itself.
     """
-    scores = np.unique(planted)
-    above_planted = len(planted) - np.searchsorted(np.sort(planted), scores)
-    above_given = len(given) - np.searchsorted(np.sort(given), scores)
+    own = own_above(given, unit_N)
+    levels = np.unique(planted)
+    above_planted = len(planted) - np.searchsorted(np.sort(planted), levels)
+    above_given = len(given) - np.searchsorted(np.sort(given), levels)
     wrong = error_rate * (above_planted + 0.5) / (len(planted) + 1)
-    right = (1 - error_rate) * (above_given + 0.5) / (len(given) + 1)
-    return Calibration(scores=scores, probabilities=np.maximum.accumulate(wrong / (wrong + right)))
+    place = np.searchsorted(levels, given, side="right") - 1
+    result = np.zeros(len(given), np.float32)
+    for count in np.unique(own).tolist():
+        others = np.maximum(above_given - count, 0)
+        right = (1 - error_rate) * (others + 0.5) / (len(given) + 1)
+        curve = np.maximum.accumulate(wrong / (wrong + right))
+        here = (own == count) & (place >= 0)
+        result[here] = curve[place[here]]
+    return result
+
+
+MAX_OWN = 100
+"""Places of one unit that are left out at most; so many are a habit and no accident."""
+
+
+def own_above(scores: FloatArray, unit_N: IntArray) -> IntArray:
+    """For each place, how many of its unit score at least as high, itself included."""
+    order = np.lexsort((-scores, unit_N))
+    units, values = unit_N[order], scores[order]
+    new_unit = np.concatenate([[True], units[1:] != units[:-1]])
+    new_run = new_unit | np.concatenate([[True], values[1:] != values[:-1]])
+    start = np.maximum.accumulate(np.where(new_unit, np.arange(len(order)), 0))
+    ends = np.concatenate([np.flatnonzero(new_run)[1:], [len(order)]])
+    above = np.empty(len(order), np.int64)
+    above[order] = ends[np.cumsum(new_run) - 1] - start
+    return np.minimum(above, MAX_OWN)

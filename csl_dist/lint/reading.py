@@ -4,21 +4,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from csl_dist.lint.corpus import Corpus
+from csl_dist.lint.corpus import Corpus, FloatArray
 from csl_dist.lint.durations import DurationEvidence, duration_evidence
 from csl_dist.lint.evidence import OrderEvidence, order_evidence
 from csl_dist.lint.findings import Kind
 from csl_dist.lint.grammar import Grammar
 from csl_dist.lint.planted import (
     MIN_VIDEOS,
-    Calibration,
     Plant,
     Score,
-    calibrate,
     drop_step,
     insert_step,
     move_step,
     planted_scores,
+    probabilities,
     rename_step,
     swap_neighbours,
 )
@@ -28,7 +27,7 @@ from csl_dist.lint.planted import (
 class LintSettings:
     """How much is told."""
 
-    probability: float = 0.5
+    probability: float = 0.65
     """Least probability of an error at which a place in the order of steps is told, 0 to 1."""
     error_rate: float = 0.01
     """Share of segments that are assumed to be wrong before looking; probabilities rest on it."""
@@ -44,13 +43,9 @@ class Reading:
     grammar: Grammar
     order: OrderEvidence
     durations: DurationEvidence
-    calibrations: dict[Kind, Calibration]
+    probabilities: dict[Kind, FloatArray]
+    """Of an error, by segment; a kind is not in it where that can't be measured."""
     settings: LintSettings
-
-    def probability(self, kind: Kind, score: float) -> float | None:
-        """Of an error at this score; None where it can't be measured."""
-        calibration = self.calibrations.get(kind)
-        return None if calibration is None else float(calibration.probability(np.array([score]))[0])
 
 
 SCORES: dict[Kind, tuple[tuple[Plant, ...], Score]] = {
@@ -65,10 +60,13 @@ def reading_of(corpus: Corpus, settings: LintSettings) -> Reading:
     """Counts, evidence on each segment, and probabilities where there are enough videos."""
     grammar = Grammar(corpus)
     order = order_evidence(grammar)
-    calibrations: dict[Kind, Calibration] = {}
+    measured: dict[Kind, FloatArray] = {}
     if (np.diff(corpus.offsets_V) > 0).sum() >= MIN_VIDEOS:
-        calibrations = {
-            kind: calibrate(planted, SCORES[kind][1](order), error_rate=settings.error_rate)
+        unit_N = corpus.unit_V[corpus.video_N()]
+        measured = {
+            kind: probabilities(
+                planted, SCORES[kind][1](order), unit_N, error_rate=settings.error_rate
+            )
             for kind, planted in planted_scores(grammar, SCORES, seed=settings.seed).items()
             if len(planted)
         }
@@ -77,6 +75,6 @@ def reading_of(corpus: Corpus, settings: LintSettings) -> Reading:
         grammar=grammar,
         order=order,
         durations=duration_evidence(corpus),
-        calibrations=calibrations,
+        probabilities=measured,
         settings=settings,
     )

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from csl_dist.lint.findings import Kind
 from csl_dist.lint.reading import SCORES, Reading
 from csl_dist.lint.time_rules import flickers
 
@@ -74,8 +73,9 @@ def segment_table(reading: Reading) -> SegmentTable:
         "duration": np.where(reading.durations.members < 0, np.nan, reading.durations.distance),
         "flicker": flickers(corpus, usual).astype(np.float32),
     }
-    for kind, (_, score) in SCORES.items():
-        values[f"{kind.value}_probability"] = _probabilities(reading, kind, score(order))
+    unknown = np.full(corpus.num_segments, np.nan, np.float32)
+    for kind in SCORES:
+        values[f"{kind.value}_probability"] = reading.probabilities.get(kind, unknown)
     return SegmentTable(
         names=tuple(about.video for about in corpus.about),
         labels=corpus.labels,
@@ -83,10 +83,3 @@ def segment_table(reading: Reading) -> SegmentTable:
         label_N=corpus.label_N,
         values=values,
     )
-
-
-def _probabilities(reading: Reading, kind: Kind, scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    calibration = reading.calibrations.get(kind)
-    if calibration is None:
-        return np.full(len(scores), np.nan, np.float32)
-    return calibration.probability(scores).astype(np.float32)
