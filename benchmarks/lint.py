@@ -5,10 +5,13 @@
     python benchmarks/lint.py --speed                          10,000 files of 500 segments
 
 A planted swap exchanges two neighbouring segments of a video; segments of one label that then touch
-are joined, as they would be in a file of frames. Both swapped segments count as wrong. Constants of
-csl_dist/lint were chosen on knot tying, Breakfast, 50Salads and CaptainCook4D's recipes 1 to 13;
-the others are reports. Figures are AUC / average precision over segments in percent, means over
-seeds.
+are joined, as they would be in a file of frames. Both swapped segments count as wrong. Figures are
+AUC / average precision over segments in percent, means over seeds.
+
+None of the datasets is held out. The form of the order score, the weight of repeats and the share of
+precedence given up were chosen with all of them in view; only LEAST_VIOLATION and the rule that a swap
+must not join segments were chosen on those marked "tuned", before the others, marked "seen", were run.
+The level of probability and the rules' limits were set on the clean datasets that --clean counts.
 """
 
 import argparse
@@ -30,9 +33,9 @@ from csl_dist.lint.planted import swap_neighbours
 from csl_dist.lint.run import lint
 from csl_dist.lint.sequences import LabelSequence, Step
 
-CHOSEN_ON = ("knot_tying", "breakfast", "50salads")
-REPORTED = ("needle_passing", "gtea", "cholec80")
-CHOSEN_RECIPES = tuple(f"recipe {number}" for number in range(1, 15))
+TUNED = ("knot_tying", "breakfast")
+SEEN = ("needle_passing", "50salads", "gtea", "cholec80")
+TUNED_RECIPES = tuple(f"recipe {number}" for number in range(1, 15))
 VIEWS = ("order", "swap", "surprise", "precedence")
 BACKGROUND = {"50salads": "class 0", "gtea": "class 0"}
 Scores = dict[str, list[FloatArray]]
@@ -77,12 +80,12 @@ def print_planted(data: Path, seeds: int) -> None:
     """AUC / AP of each view; every video swapped, half of them, and half in the statistics too."""
     print("| data | constants | " + " | ".join(VIEWS) + " | half swapped | half, as linted |")
     print("|---" * (len(VIEWS) + 4) + "|")
-    for name in (*CHOSEN_ON, *REPORTED):
+    for name in (*TUNED, *SEEN):
         sequences = list(READERS[name](data))
-        print(planted_row(name, sequences, "chosen" if name in CHOSEN_ON else "report", seeds))
+        print(planted_row(name, sequences, "tuned" if name in TUNED else "seen", seeds))
         if name in BACKGROUND:
             bare = [without_class(s, BACKGROUND[name]) for s in sequences]
-            role = "chosen" if name in CHOSEN_ON else "report"
+            role = "tuned" if name in TUNED else "seen"
             print(planted_row(f"{name}, background unlabelled", bare, role, seeds), flush=True)
 
 
@@ -159,8 +162,8 @@ def print_real(data: Path) -> None:
     print("|---" * (len(VIEWS) + 3) + "|")
     recordings = list(captaincook_with_errors(data))
     for title, chosen in (
-        ("recipes 1 to 13, constants chosen", lambda p: p in CHOSEN_RECIPES),
-        ("recipes 15 to 29, report", lambda p: p not in CHOSEN_RECIPES),
+        ("recipes 1 to 13, tuned", lambda p: p in TUNED_RECIPES),
+        ("recipes 15 to 29, seen", lambda p: p not in TUNED_RECIPES),
         ("all 13 recipes", lambda p: True),
     ):
         for reference in ("normal recordings", "all recordings"):

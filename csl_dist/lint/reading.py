@@ -28,7 +28,10 @@ class LintSettings:
     """How much is told."""
 
     probability: float = 0.65
-    """Least probability of an error at which a place in the order of steps is told, 0 to 1."""
+    """Least probability of an error at which a place in the order of steps is told, 0 to 1.
+
+    Of 0.5, 0.6 and 0.65, by findings an hour on Breakfast, 50Salads and Cholec80 as they are.
+    """
     error_rate: float = 0.01
     """Share of segments that are assumed to be wrong before looking; probabilities rest on it."""
     seed: int = 0
