@@ -176,8 +176,9 @@ def missing_steps(
     """
     gains = np.zeros(len(states) - 2)
     labels = np.full(len(states) - 2, -1)
+    present = set(states.tolist())
     for state in usual_steps(grammar, tables[-1]):
-        if state in states[1:-1]:
+        if state in present:
             continue
         there = insertion_gains(grammar, tables, states, state)
         # The place after the last segment has no segment of its own: the last one stands for it.

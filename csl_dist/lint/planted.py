@@ -146,11 +146,12 @@ def probabilities(
     wrong = error_rate * (above_planted + 0.5) / (len(planted) + 1)
     place = np.searchsorted(levels, given, side="right") - 1
     result = np.zeros(len(given), np.float32)
-    for count in np.unique(own).tolist():
-        others = np.maximum(above_given - count, 0)
+    order = np.argsort(own, kind="stable")
+    for members in np.split(order, np.flatnonzero(np.diff(own[order])) + 1):
+        others = np.maximum(above_given - own[members[0]], 0)
         right = (1 - error_rate) * (others + 0.5) / (len(given) + 1)
         curve = np.maximum.accumulate(wrong / (wrong + right))
-        here = (own == count) & (place >= 0)
+        here = members[place[members] >= 0]
         result[here] = curve[place[here]]
     return result
 
