@@ -229,7 +229,8 @@ def print_speed(*, num_files: int, num_segments: int) -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
         f"{num_files} files of {num_segments} segments, 60 classes: {seconds:.1f} s, "
-        f"{processor:.1f} s of processor time, both with making the steps, peak memory {peak:.0f} MB, {len(result.findings)} findings"
+        f"{processor:.1f} s of processor time, both with making the steps, "
+        f"peak memory {peak:.0f} MB, {len(result.findings)} findings"
     )
 
 
