@@ -1,0 +1,99 @@
+"""Findings about files: the same labels twice, and labels that fit another video's length."""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator
+
+import numpy as np
+
+from csl_dist.lint.corpus import Corpus
+from csl_dist.lint.findings import Finding, Kind
+from csl_dist.lint.reading import Reading
+
+MIN_STEPS = 3
+"""Files with fewer steps may be the same by chance."""
+USUAL_FIT = 0.8
+"""Share of videos whose labels must end with the video before a misfit means anything."""
+
+
+def same_labels(corpus: Corpus) -> list[list[int]]:
+    """Sets of files with the same steps at the same times."""
+    sets: dict[bytes, list[int]] = defaultdict(list)
+    for video in range(corpus.num_videos):
+        span = corpus.span(video)
+        if span.stop - span.start >= MIN_STEPS:
+            columns = (corpus.label_N[span], corpus.start_N[span], corpus.stop_N[span])
+            sets[hashlib.sha256(b"".join(c.tobytes() for c in columns)).digest()].append(video)
+    return [videos for videos in sets.values() if len(videos) > 1]
+
+
+def duplicate_findings(reading: Reading) -> Iterator[Finding]:
+    """Files that are the same; within one group they are told once, as they may be cameras."""
+    corpus = reading.corpus
+    within = []
+    for videos in same_labels(corpus):
+        about = [corpus.about[video] for video in videos]
+        if about[0].group is not None and len({(a.group, a.procedure) for a in about}) == 1:
+            within.append(videos)
+            continue
+        files = ", ".join(sorted(a.file for a in about))
+        steps = int(np.diff(corpus.offsets_V)[videos[0]])
+        yield Finding(
+            kind=Kind.DUPLICATE,
+            video=about[0].video,
+            score=steps,
+            sentence=f"{len(videos)} files have the same {steps} steps at the same times: {files}.",
+            evidence={"files": len(videos), "steps": steps},
+        )
+    if within:
+        first = sorted(corpus.about[video].video for video in within[0])
+        yield Finding(
+            kind=Kind.DUPLICATE,
+            video=None,
+            score=0.0,
+            sentence=(
+                f"{sum(map(len, within))} files hold {len(within)} different sets of labels, each "
+                f"within one group, such as {' and '.join(first[:2])}; "
+                "several cameras of one performance look like this."
+            ),
+            evidence={"files": sum(map(len, within)), "sets": len(within)},
+        )
+
+
+def mixed_up_findings(reading: Reading) -> Iterator[Finding]:
+    """Labels that do not end with their own video, but exactly with another one."""
+    corpus = reading.corpus
+    lengths = {v: a.seconds for v, a in enumerate(corpus.about) if a.seconds is not None}
+    ends = {
+        v: corpus.last_second(v) for v in lengths if corpus.offsets_V[v] < corpus.offsets_V[v + 1]
+    }
+    wrong = [v for v in ends if abs(ends[v] - lengths[v]) > _tolerance(corpus, v)]
+    if not wrong or len(wrong) > (1 - USUAL_FIT) * len(ends):
+        return
+    for video in wrong:
+        fitting = [
+            other
+            for other in wrong
+            if other != video and abs(ends[video] - lengths[other]) <= _tolerance(corpus, other)
+        ]
+        if not fitting:
+            continue
+        other = fitting[0]
+        names = [corpus.about[v].video for v in (video, other)]
+        yield Finding(
+            kind=Kind.MIXED_UP,
+            video=names[0],
+            score=abs(ends[video] - lengths[video]),
+            sentence=(
+                f"The labels end at {ends[video]:.1f} s, the video at "
+                f"{lengths[video]:.1f} s; they fit {names[1]}, whose own labels do not "
+                f"fit it. {len(ends) - len(wrong)} of {len(ends)} label files end with their video."
+            ),
+            evidence={"other": names[1], "end": ends[video], "seconds": lengths[video]},
+        )
+
+
+def _tolerance(corpus: Corpus, video: int) -> float:
+    """Two frames; a tenth of a second where frames are not known."""
+    frame = corpus.about[video].frame_seconds
+    return 2 * frame if frame else 0.1

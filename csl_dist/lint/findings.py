@@ -1,0 +1,124 @@
+"""What lint tells: findings, each with its place, its score and a sentence with counts."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """Kinds of finding, in the order in which they are shown."""
+
+    ORDER = "order"
+    MISSING = "missing"
+    REPEATED = "repeated"
+    INSERTED = "inserted"
+    DURATION = "duration"
+    FLICKER = "flicker"
+    GAP = "gap"
+    OVERLAP = "overlap"
+    BEYOND_END = "beyond_end"
+    EMPTY = "empty"
+    UNLABELLED = "unlabelled"
+    CLASS_NAMES = "class_names"
+    DUPLICATE = "duplicate"
+    MIXED_UP = "mixed_up"
+    SOLE_USER = "sole_user"
+    DEFINITION = "definition"
+
+
+TITLES = {
+    Kind.ORDER: "Steps out of order",
+    Kind.MISSING: "Missing steps",
+    Kind.REPEATED: "Repeated steps",
+    Kind.INSERTED: "Steps where none are expected",
+    Kind.DURATION: "Odd durations",
+    Kind.FLICKER: "Flicker",
+    Kind.GAP: "Gaps",
+    Kind.OVERLAP: "Overlaps",
+    Kind.BEYOND_END: "Steps outside of the video",
+    Kind.EMPTY: "Steps without duration",
+    Kind.UNLABELLED: "Unlabelled time",
+    Kind.CLASS_NAMES: "Class names that look the same",
+    Kind.DUPLICATE: "Label files that are the same",
+    Kind.MIXED_UP: "Label files that fit another video",
+    Kind.SOLE_USER: "Classes that one person alone uses",
+    Kind.DEFINITION: "Definitions that differ",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing to look at."""
+
+    kind: Kind
+    video: str | None
+    """None for a finding about the whole dataset."""
+    start_seconds: float | None = None
+    stop_seconds: float | None = None
+    label: str | None = None
+    score: float
+    """Higher is more suspicious; comparable within a kind only."""
+    probability: float | None = None
+    """Of an error, measured on planted errors; None where that can't be measured."""
+    sentence: str
+    evidence: dict[str, float | int | str] = field(default_factory=dict)
+    """Figures behind the sentence."""
+
+
+def grouped(findings: Iterable[Finding]) -> dict[Kind, list[Finding]]:
+    """Findings by kind in the order of kinds, worst first."""
+    by_kind: dict[Kind, list[Finding]] = {}
+    for finding in findings:
+        by_kind.setdefault(finding.kind, []).append(finding)
+    return {kind: sorted(by_kind[kind], key=_worst_first) for kind in Kind if kind in by_kind}
+
+
+def _worst_first(finding: Finding) -> tuple[float, float, str, float]:
+    return (
+        -(finding.probability or 0.0),
+        -finding.score,
+        finding.video or "",
+        finding.start_seconds or 0.0,
+    )
+
+
+def table_rows(findings: Iterable[Finding]) -> list[tuple[str, str, str, str, str]]:
+    """Kind, video, place, probability and sentence of each finding, by kind and worst first."""
+    return [
+        (
+            TITLES[kind],
+            finding.video or "",
+            place_text(finding),
+            "" if finding.probability is None else f"{finding.probability:.0%}",
+            finding.sentence,
+        )
+        for kind, members in grouped(findings).items()
+        for finding in members
+    ]
+
+
+def place_text(finding: Finding) -> str:
+    """`01:05 to 01:12`, or nothing for a finding without a place."""
+    if finding.start_seconds is None:
+        return ""
+    start = clock(finding.start_seconds)
+    stop = finding.stop_seconds
+    return start if stop is None or clock(stop) == start else f"{start} to {clock(stop)}"
+
+
+def clock(seconds: float) -> str:
+    """Minutes and seconds, with hours where there are any."""
+    minutes, rest = divmod(round(abs(seconds)), 60)
+    sign = "-" if round(seconds) < 0 else ""
+    hours, minutes = divmod(minutes, 60)
+    return f"{sign}{hours}:{minutes:02d}:{rest:02d}" if hours else f"{sign}{minutes:02d}:{rest:02d}"
+
+
+def seconds_text(seconds: float) -> str:
+    """A duration as people say it: `0.12 s`, `2.1 s`, `48 s`, `13 min`."""
+    size = abs(seconds)
+    if size < 1:
+        return f"{seconds:.2f} s"
+    if size < 10:
+        return f"{seconds:.1f} s"
+    return f"{seconds:.0f} s" if size < 300 else f"{seconds / 60:.0f} min"

@@ -1,0 +1,274 @@
+"""Each kind of finding on a tiny dataset, with its sentence."""
+
+from dataclasses import replace
+
+import pytest
+from made_labels import USUAL, sequence, usual_videos
+
+from csl_dist.lint.findings import Finding, Kind, clock, grouped, seconds_text, table_rows
+from csl_dist.lint.run import lint
+from csl_dist.lint.sequences import LabelSequence, Step
+
+
+def found(sequences: list[LabelSequence], kind: Kind) -> list[Finding]:
+    return [finding for finding in lint(sequences).findings if finding.kind is kind]
+
+
+def only(sequences: list[LabelSequence], kind: Kind) -> Finding:
+    [finding] = found(sequences, kind)
+    return finding
+
+
+def test_lint_of_clean_videos_finds_nothing() -> None:
+    assert lint(usual_videos(30)).findings == ()
+
+
+def test_order_turned_round_is_told_with_counts() -> None:
+    odd = sequence("odd", ["prepare", "clean", "cut", "close"], [10, 11, 12, 13])
+    finding = only([*usual_videos(120), odd], Kind.ORDER)
+    assert (finding.video, finding.start_seconds) == ("odd", 10)
+    assert finding.sentence == (
+        "`clean` comes after `cut` in 120 of 120 other videos, here before it."
+    )
+    assert finding.probability is not None
+    assert finding.probability > 0.5
+
+
+def test_swap_in_a_repeating_procedure_is_told_with_transitions() -> None:
+    cycle = ["reach", "grasp", "pull"] * 4
+    odd = [*cycle[:4], "pull", "grasp", *cycle[6:]]
+    finding = only([*usual_videos(120, cycle), sequence("odd", odd)], Kind.ORDER)
+    assert (finding.start_seconds, finding.stop_seconds) == (40, 60)
+    assert finding.sentence == (
+        "`grasp` directly follows `pull` here, in other videos 0 of 480 times. The steps around "
+        "them fit better with the two swapped: transitions seen 480, 480 and 360 times instead of "
+        "0, 0 and 0."
+    )
+
+
+def test_missing_step_is_told_with_its_place() -> None:
+    odd = sequence("odd", ["prepare", "cut", "close"], [10, 11, 12])
+    finding = only([*usual_videos(120), odd], Kind.MISSING)
+    assert (finding.start_seconds, finding.stop_seconds) == (21, 21)
+    assert finding.label == "clean"
+    assert finding.sentence == (
+        "`clean` is in 120 of 120 other videos, not here; it would be expected between `cut` and "
+        "`close`."
+    )
+
+
+def test_missing_last_step_is_placed_after_the_last() -> None:
+    odd = sequence("odd", ["prepare", "cut", "clean"], [10, 11, 12])
+    finding = only([*usual_videos(120), odd], Kind.MISSING)
+    assert (finding.start_seconds, finding.stop_seconds) == (33, 33)
+    assert finding.sentence.endswith("it would be expected after `clean`.")
+
+
+def test_repeated_step_is_told_as_the_second_time() -> None:
+    odd = sequence("odd", ["prepare", "cut", "clean", "prepare", "close"])
+    finding = only([*usual_videos(120), odd], Kind.REPEATED)
+    assert finding.start_seconds == 30
+    assert finding.sentence == (
+        "`prepare` comes for the 2nd time between `clean` and `close`. In other videos `close` "
+        "directly follows `clean` 120 of 120 times, `prepare` follows `clean` 0 of 120 times."
+    )
+
+
+def test_inserted_step_is_told_between_its_neighbours() -> None:
+    odd = sequence("odd", ["prepare", "cut", "rinse", "clean", "close"])
+    finding = only([*usual_videos(120), odd], Kind.INSERTED)
+    assert finding.sentence == (
+        "`rinse` comes between `cut` and `clean`. In other videos `clean` directly follows `cut` "
+        "120 of 120 times, `rinse` follows `cut` 0 of 120 times."
+    )
+
+
+def test_odd_duration_is_told_with_the_range_of_others() -> None:
+    odd = sequence("odd", USUAL, [10, 0.5, 10, 10])
+    finding = only([*usual_videos(20), odd], Kind.DURATION)
+    assert finding.sentence == "`cut` lasts 0.50 s here, 10 s to 12 s in 20 other places."
+
+
+def test_flicker_is_told_in_frames() -> None:
+    labels = ["prepare", "cut", "clean", "cut", "clean", "close"]
+    odd = sequence("odd", labels, [10, 5, 0.08, 5, 10, 10], frame_seconds=0.04)
+    finding = only([*usual_videos(20), odd], Kind.FLICKER)
+    assert finding.sentence == (
+        "`clean` lasts 2 frames (0.08 s) inside of `cut`; it usually lasts 11 s."
+    )
+
+
+def test_gap_in_a_dataset_without_gaps_is_told() -> None:
+    odd = sequence("odd", USUAL)
+    steps = (*odd.steps[:2], *(moved(step, 4) for step in odd.steps[2:]))
+    finding = only([*usual_videos(20), replace(odd, steps=steps)], Kind.GAP)
+    assert (finding.start_seconds, finding.stop_seconds) == (20, 24)
+    assert finding.sentence == (
+        "4.0 s without a label before `clean`; 62 of 63 steps follow the one before directly."
+    )
+
+
+def test_gaps_everywhere_are_the_style_of_a_dataset() -> None:
+    videos = [
+        replace(v, steps=tuple(moved(s, 3 * i) for i, s in enumerate(v.steps)))
+        for v in usual_videos(10)
+    ]
+    assert found(videos, Kind.GAP) == []
+
+
+def test_overlap_is_told_where_rare_and_once_where_common() -> None:
+    odd = sequence("odd", USUAL)
+    steps = (odd.steps[0], moved(odd.steps[1], -2), *odd.steps[2:])
+    finding = only([*usual_videos(20), replace(odd, steps=steps, video="x")], Kind.OVERLAP)
+    assert finding.sentence == (
+        "`cut` starts 2.0 s before an earlier step ends; 62 of 63 steps do not."
+    )
+    common = [
+        replace(v, steps=tuple(moved(s, -2 * i) for i, s in enumerate(v.steps)))
+        for v in usual_videos(10)
+    ]
+    assert only(common, Kind.OVERLAP).sentence == (
+        "30 of 30 steps start before the step before them ends; steps of this dataset overlap, so "
+        "single places are not told."
+    )
+
+
+def test_steps_beyond_the_end_are_told_once_a_video() -> None:
+    odd = sequence("odd", USUAL, seconds=None)
+    finding = only([*usual_videos(5), replace(odd, seconds=25.0)], Kind.BEYOND_END)
+    assert finding.sentence == (
+        "2 steps lie outside of the video: the labels end at 40 s, the video at 25 s."
+    )
+
+
+def test_step_without_duration_is_told() -> None:
+    odd = sequence("odd", USUAL, [10, 0, 10, 10])
+    finding = only([*usual_videos(5), odd], Kind.EMPTY)
+    assert finding.sentence == (
+        "`cut` starts at 10 s and ends at 10 s; a step must end after its start."
+    )
+
+
+def test_unlabelled_share_far_above_others_is_told() -> None:
+    videos = [replace(v, seconds=v.steps[-1].stop_seconds) for v in usual_videos(9)]
+    odd = replace(sequence("odd", USUAL), seconds=100.0)
+    finding = only([*videos, odd], Kind.UNLABELLED)
+    assert finding.sentence == (
+        "60% of the video has no label; half of the 10 videos have 0% or less."
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "difference"),
+    [("Clean ", "case, blanks or signs"), ("cleen", "one letter"), ("cleans", "one letter")],
+)
+def test_class_names_that_look_the_same_are_told(name: str, difference: str) -> None:
+    odd = sequence("odd", ["prepare", "cut", name, "close"])
+    finding = only([*usual_videos(20), odd], Kind.CLASS_NAMES)
+    assert finding.sentence == (
+        f"`{name}` (1 step) and `clean` (20 steps) differ by {difference} only; they may be one "
+        "class."
+    )
+
+
+def test_numbered_classes_do_not_look_the_same() -> None:
+    videos = [*usual_videos(20, ["step 11", "step 12"]), sequence("odd", ["step 11", "step 13"])]
+    assert found(videos, Kind.CLASS_NAMES) == []
+
+
+def test_same_labels_of_two_groups_are_told_and_of_one_group_once() -> None:
+    twin = replace(sequence("b", USUAL), group="B")
+    finding = only([replace(twin, video="a", file="labels/a.txt", group="A"), twin], Kind.DUPLICATE)
+    assert finding.sentence == (
+        "2 files have the same 4 steps at the same times: labels/a.txt, labels/b.txt."
+    )
+    cameras = [replace(twin, video=f"camera{i}") for i in range(3)]
+    assert only(cameras, Kind.DUPLICATE).sentence == (
+        "3 files hold 1 different sets of labels, each within one group, such as camera0 and "
+        "camera1; several cameras of one performance look like this."
+    )
+
+
+def test_labels_that_fit_another_video_are_told_for_both() -> None:
+    videos = [replace(v, seconds=v.steps[-1].stop_seconds) for v in usual_videos(12)]
+    lengths = videos[3].seconds, videos[7].seconds
+    videos[3] = replace(videos[3], seconds=lengths[1])
+    videos[7] = replace(videos[7], seconds=lengths[0])
+    findings = found(videos, Kind.MIXED_UP)
+    assert [f.video for f in findings] == ["v03", "v07"]
+    assert findings[0].sentence == (
+        "The labels end at 41.3 s, the video at 42.9 s; they fit v07, whose own labels do not fit "
+        "it. 10 of 12 label files end with their video."
+    )
+
+
+def test_class_of_one_annotator_alone_is_told() -> None:
+    videos = [replace(v, annotator="ABC"[i % 3]) for i, v in enumerate(usual_videos(12))]
+    videos = [
+        replace(v, steps=(*v.steps, Step(label="rest", start_seconds=60, stop_seconds=70)))
+        if v.annotator == "C"
+        else v
+        for v in videos
+    ]
+    assert only(videos, Kind.SOLE_USER).sentence == (
+        "Only annotator C uses `rest`: in 4 of 4 videos, in none of 8 videos by 2 others."
+    )
+
+
+def test_habit_of_a_whole_group_is_told_once_as_definition() -> None:
+    usual = [replace(v, group=f"g{i % 8}") for i, v in enumerate(usual_videos(120))]
+    habit = [
+        sequence(f"h{i}", ["prepare", "clean", "cut", "close"], [9 + i, 9, 9, 9], group="H")
+        for i in range(4)
+    ]
+    result = lint([*usual, *habit])
+    [finding] = [f for f in result.findings if f.kind is Kind.DEFINITION]
+    assert not [f for f in result.findings if f.kind is Kind.ORDER]
+    assert finding.sentence.startswith(
+        "Group H differs from the others at `clean` in 4 of 4 videos (steps out of order). For "
+        "example in h0: `clean` comes after `cut` in 120 of 120 other videos"
+    )
+
+
+def test_transition_that_one_annotator_draws_later_is_told_once() -> None:
+    videos = [replace(v, annotator="ABCD"[i % 4]) for i, v in enumerate(usual_videos(24))]
+    late = [sequence(f"late{i}", USUAL, [10, 16 + i / 10, 4, 10], annotator="E") for i in range(5)]
+    told = [f.sentence for f in found([*videos, *late], Kind.DEFINITION)]
+    assert (
+        "Annotator E ends `cut` and starts `clean` later than the others: the first takes 80% to "
+        "80% of the two in 5 places, 50% to 50% in 24 places of the others."
+    ) in told
+
+
+def test_findings_of_two_cameras_of_a_performance_are_told_once() -> None:
+    odd = sequence("odd1", ["prepare", "clean", "cut", "close"], group="P")
+    usual = [replace(v, group=f"g{i}") for i, v in enumerate(usual_videos(120))]
+    assert len(found([*usual, odd, replace(odd, video="odd2")], Kind.ORDER)) == 1
+
+
+def test_rows_are_grouped_by_kind_with_the_worst_first() -> None:
+    findings = [
+        Finding(kind=Kind.GAP, video="a", score=1, sentence="x"),
+        Finding(kind=Kind.ORDER, video="b", score=1, probability=0.6, sentence="x"),
+        Finding(kind=Kind.ORDER, video="c", score=1, probability=0.9, sentence="x"),
+    ]
+    assert [row[1] for row in table_rows(findings)] == ["c", "b", "a"]
+    assert list(grouped(findings)) == [Kind.ORDER, Kind.GAP]
+
+
+def test_times_are_written_as_people_say_them() -> None:
+    assert [clock(s) for s in (5, 65, 3725, -3)] == ["00:05", "01:05", "1:02:05", "-00:03"]
+    assert [seconds_text(s) for s in (0.12, 2.14, 48.2, 780)] == [
+        "0.12 s",
+        "2.1 s",
+        "48 s",
+        "13 min",
+    ]
+
+
+def moved(step: Step, seconds: float) -> Step:
+    return replace(
+        step,
+        start_seconds=step.start_seconds + seconds,
+        stop_seconds=step.stop_seconds + seconds,
+    )

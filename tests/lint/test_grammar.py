@@ -1,0 +1,150 @@
+"""Statistics of order against naive versions of the same formulas."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from made_labels import sequence, usual_videos
+
+from csl_dist.lint import grammar as grammar_module
+from csl_dist.lint.corpus import corpus_of
+from csl_dist.lint.evidence import order_evidence, video_evidence
+from csl_dist.lint.grammar import BACK_OFF, SMOOTHING, Grammar
+from csl_dist.lint.sequences import LabelSequence
+
+
+def random_sequences(count: int, *, seed: int = 0, procedures: int = 2) -> list[LabelSequence]:
+    rng = np.random.default_rng(seed)
+    return [
+        sequence(
+            f"v{i}",
+            [f"c{c}" for c in rng.integers(0, 6, rng.integers(1, 12))],
+            group=f"g{i % 4}",
+            procedure=f"p{i % procedures}",
+        )
+        for i in range(count)
+    ]
+
+
+def states(labels: list[str]) -> list[str]:
+    return ["^", *labels, "$"]
+
+
+def naive_log(first: str, second: str, others: list[LabelSequence], procedure: str | None) -> float:
+    """The smoothed bigram of the module docstring, recounted for each call."""
+    if first == second:
+        return 0.0
+
+    def counts(sequences: list[LabelSequence]) -> tuple[int, int]:
+        pairs = [
+            (a, b)
+            for s in sequences
+            for row in [states([step.label for step in s.steps])]
+            for a, b in pairwise(row)
+            if a != b
+        ]
+        return pairs.count((first, second)), sum(a == first for a, _ in pairs)
+
+    pair, row = counts(others)
+    share = (pair + SMOOTHING) / (row + SMOOTHING * 7)
+    pair, row = counts([s for s in others if s.procedure == procedure])
+    return math.log((pair + BACK_OFF * share) / (row + BACK_OFF))
+
+
+def test_surprise_of_random_videos_equals_naive_bigram_of_other_groups() -> None:
+    sequences = random_sequences(12)
+    corpus = corpus_of(sequences)
+    evidence = order_evidence(Grammar(corpus))
+    for video, own in enumerate(sequences):
+        others = [s for s in sequences if s.group != own.group]
+        row = states([step.label for step in own.steps])
+        logs = [naive_log(a, b, others, own.procedure) for a, b in pairwise(row)]
+        expected = [-(logs[i] + logs[i + 1]) / 2 for i in range(len(own.steps))]
+        assert evidence.surprise[corpus.span(video)] == pytest.approx(expected, rel=1e-5)
+
+
+def test_swap_of_random_videos_equals_naive_best_swap_with_a_neighbour() -> None:
+    sequences = random_sequences(12, seed=1)
+    corpus = corpus_of(sequences)
+    evidence = order_evidence(Grammar(corpus))
+    for video, own in enumerate(sequences):
+        others = [s for s in sequences if s.group != own.group]
+        labels = [step.label for step in own.steps]
+
+        def likelihood(
+            labels: list[str],
+            others: list[LabelSequence] = others,
+            procedure: str | None = own.procedure,
+        ) -> float:
+            row = states(labels)
+            return sum(naive_log(a, b, others, procedure) for a, b in pairwise(row))
+
+        gains = []
+        for i in range(len(labels) - 1):
+            swapped = [*labels[:i], labels[i + 1], labels[i], *labels[i + 2 :]]
+            gain = likelihood(swapped) - likelihood(labels)
+            joins = states(labels)[i] == labels[i + 1] or labels[i] == states(labels)[i + 3]
+            gains.append(min(gain, 0.0) if joins else gain)
+        expected = [
+            max(gains[max(i - 1, 0) : i + 1], default=0.0) if gains else 0.0
+            for i in range(len(labels))
+        ]
+        assert evidence.swap[corpus.span(video)] == pytest.approx(expected, abs=1e-4)
+
+
+def test_precedence_of_random_videos_equals_naive_sum_over_other_steps() -> None:
+    sequences = random_sequences(40, seed=2, procedures=1)
+    corpus = corpus_of(sequences)
+    evidence = order_evidence(Grammar(corpus))
+    for video, own in enumerate(sequences):
+        others = [[t.label for t in s.steps] for s in sequences if s.group != own.group]
+        labels = [step.label for step in own.steps]
+        expected = []
+        for place, label in enumerate(labels):
+            total = 0.0
+            for other in sorted(set(labels) - {label}):
+                both = [o for o in others if label in o and other in o]
+                first = labels.index(label) < labels.index(other)
+                same = sum((o.index(label) < o.index(other)) == first for o in both)
+                share = (same + 0.5) / (len(both) + 1)
+                term = math.log((1 - share) / share)
+                total += term if term >= 1 else 0.0
+            expected.append(total if labels.index(label) == place else 0.0)
+        assert evidence.precedence[corpus.span(video)] == pytest.approx(expected, rel=1e-5)
+
+
+def test_statistics_of_a_video_leave_out_its_whole_group() -> None:
+    odd = [sequence(f"odd{i}", ["close", "clean", "cut"], group="odd") for i in range(30)]
+    usual = usual_videos(6, group="usual")
+    evidence = order_evidence(Grammar(corpus_of([*odd, *usual])))
+    assert evidence.precedence[:3] == pytest.approx([2 * math.log(6.5 / 0.5)] * 3)
+
+
+def test_counts_after_leaving_out_are_what_they_were() -> None:
+    grammar = Grammar(corpus_of(random_sequences(10)))
+    before = grammar.pairs.copy(), grammar.earlier.copy(), grammar.totals.copy()
+    with grammar.without(np.array([0, 3, 5])):
+        assert grammar.totals[0, 0] == 7
+    after = grammar.pairs, grammar.earlier, grammar.totals
+    assert all((a == b).all() for a, b in zip(before, after, strict=True))
+
+
+def test_videos_of_a_single_group_are_left_out_one_by_one() -> None:
+    grammar = Grammar(corpus_of(usual_videos(5, group="only")))
+    assert [len(videos) for videos in grammar.corpus.units()] == [1] * 5
+
+
+def test_rare_classes_beyond_the_limit_share_a_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grammar_module, "MAX_CLASSES", 3)
+    grammar = Grammar(corpus_of(usual_videos(4)))
+    assert grammar.tables.num_pairs == 16
+    evidence = video_evidence(grammar, (0,), grammar.codes(0))
+    assert np.isfinite(evidence.order).all()
+
+
+def test_procedure_with_few_videos_backs_off_to_all() -> None:
+    many = usual_videos(20, group=None, procedure="often")
+    few = [sequence(f"few{i}", ["cut", "prepare"], procedure="once") for i in range(2)]
+    evidence = order_evidence(Grammar(corpus_of([*many, *few])))
+    assert evidence.precedence[-1] == pytest.approx(math.log(20.5 / 1.5))
