@@ -12,17 +12,18 @@ from typing import Any
 from rich.console import Console
 
 from csl_dist.audit.reader import open_audit
+from csl_dist.audit.revision import AuditStore
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import RunConfig
-from csl_dist.errors import DataError
+from csl_dist.errors import DataError, NotReadyError
 from csl_dist.evaluate.stage import evaluate as evaluate_stage
 from csl_dist.features.adapt import adapt
 from csl_dist.features.stage import extract as extract_stage
-from csl_dist.flag.stage import flag
+from csl_dist.flag.stage import audit_fingerprint, flag
 from csl_dist.predict.follow import predict_and_follow, train_and_predict
 from csl_dist.predict.stage import predict
 from csl_dist.report import write_report
-from csl_dist.score.stage import score
+from csl_dist.score.stage import score, score_versions
 from csl_dist.storage.lock import RootLock
 from csl_dist.storage.run_file import RunFile, put_run_file, put_videos
 from csl_dist.training.inputs import Inputs, open_inputs
@@ -61,33 +62,43 @@ def train(stage: Stage) -> None:
     train_stage(stage)
 
 
-def audit(stage: Stage, *, follow: bool = False) -> None:
-    """Predict, score and flag; `follow` waits for the checkpoints of a training elsewhere."""
+def audit(stage: Stage, *, follow: bool = False) -> int:
+    """Predict, score and flag; `follow` waits for the checkpoints of a training elsewhere.
+
+    Returns the number of the audit: a new one, or the newest if nothing has changed since.
+    """
     if follow:
         predict_and_follow(stage)
     else:
         predict(stage)
-    score(stage)
-    flag(stage)
+    return flag(stage, score(stage))
 
 
 def evaluate(stage: Stage) -> dict[str, Any]:
-    """Metrics of scores and flags beside known errors."""
+    """Metrics of the newest audit beside known errors."""
     if not stage.inputs.labels.has_known_errors():
         raise DataError(
             f"the config of {stage.run.config.root} names no known errors; set dataset.truth to a "
             "CSV of them, plant some with `corrupt`, or read the flags with `csl report`"
         )
-    return evaluate_stage(stage)
+    number, record = AuditStore(stage.run.paths).newest_of_dataset()
+    if record is None:
+        raise NotReadyError(f"{stage.run.config.root} has no flags yet; run `csl audit`")
+    now = audit_fingerprint(stage.inputs, score_versions(stage.inputs))
+    if record.made_from != now:
+        raise NotReadyError(
+            f"audit {number} of {stage.run.config.root} is of other labels or settings than the "
+            "config has now; run `csl audit`"
+        )
+    return evaluate_stage(stage, number)
 
 
 def run(stage: Stage) -> dict[str, Any] | None:
     """All stages, prediction beside training; the metrics where errors are known."""
     extract(stage)
     train_and_predict(stage)
-    score(stage)
-    flag(stage)
-    return evaluate(stage) if stage.inputs.labels.has_known_errors() else None
+    number = flag(stage, score(stage))
+    return evaluate_stage(stage, number) if stage.inputs.labels.has_known_errors() else None
 
 
 def report(stage: Stage) -> str:
@@ -109,4 +120,4 @@ def put_run(inputs: Inputs) -> None:
         versions={"python": platform.python_version()} | {p: version(p) for p in PACKAGES},
     )
     put_run_file(run.paths, content)
-    put_videos(run.paths, run.dataset.videos)
+    put_videos(run.paths.root, run.dataset.videos)

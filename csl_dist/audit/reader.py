@@ -5,14 +5,18 @@ too: `missing` says what it lacks, and what is asked for and not there yet is a 
 """
 
 import difflib
+from dataclasses import replace
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from csl_dist.audit.revision import AuditStore
 from csl_dist.errors import DataError, NotReadyError
-from csl_dist.flag.record import AuditRecord, read_flags, read_record
+from csl_dist.flag.calibration import Calibration
+from csl_dist.flag.record import AuditRecord
 from csl_dist.measures import base_and_smoothing
 from csl_dist.predict.trajectories import Trajectory, TrajectoryStore
 from csl_dist.score.ensemble import Scale, ensemble_score
@@ -22,11 +26,11 @@ from csl_dist.score.formulas import (
     smoothed_as_named,
     trajectory_blocks,
 )
-from csl_dist.score.store import ScoreStore
+from csl_dist.score.settings import AuditSettings
+from csl_dist.score.store import ScoreStore, Versions
 from csl_dist.score.under import LabelledTrajectory, Labels, class_ids
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.run_file import read_run_file, read_videos
-from csl_dist.storage.tables import read_table
 from csl_dist.storage.url import Storage, key_part
 from csl_dist.strategies import Strategy
 from csl_dist.types import (
@@ -44,34 +48,38 @@ MAX_KEPT = 256
 
 
 def open_audit(root: str, *, revision: int | None = None) -> "Audit":
-    """The audit in a run root, a path or URL; `revision` 0 is the first, None the newest."""
+    """An audit of a run root, a path or URL: the newest finished one, or that of a number."""
     return Audit(root, revision=revision)
 
 
 class Audit:
-    """The findings of a run under one version of its labels; the last used files are kept open."""
+    """The findings of one audit; the last used files are kept open.
 
-    def __init__(
-        self,
-        root: str,
-        *,
-        revision: int | None = None,
-        draft: tuple[int, AuditRecord] | None = None,
-    ):
-        """`draft` is the number and record of an audit in the making, which is then meant."""
-        run = read_run_file(root)
-        self.config = run.config
-        self.classes = run.classes
+    A run that has no finished audit yet can be read as far as it is.
+    """
+
+    def __init__(self, root: str, *, revision: int | None = None):
         self.paths = RunPaths(Storage(root))
-        self.videos_by_id = {video.id: video for video in read_videos(self.paths)}
-        self._records = _records(self.paths)
-        if draft is not None:
-            revision = draft[0]
-            self._records[revision] = draft[1]
-        self.revision = max(self._current(), default=0) if revision is None else revision
-        if self.revision and self.revision not in self._records:
-            known = ", ".join(str(number) for number in self._records) or "none"
-            raise DataError(f"{root} has no audit number {self.revision}; it has {known}")
+        self._audits = AuditStore(self.paths)
+        run = read_run_file(root)
+        self.revisions = self._audits.numbers()
+        """Numbers of all finished audits of the run."""
+        if revision is not None and revision not in self.revisions:
+            known = ", ".join(map(str, self.revisions)) or "none"
+            raise DataError(f"{root} has no audit number {revision}; it has {known}")
+        self.revision = revision or max(self.revisions, default=0)
+        """The number of this audit; 0 where the run has none yet."""
+        self._record = self._audits.record(self.revision) if self.revision else None
+        if self._record is None:
+            self.config, self.classes = run.config, run.classes
+            videos = read_videos(self.paths.root)
+        else:
+            # The root may have been moved or copied since.
+            self.config = replace(self._record.config, root=run.config.root)
+            self.classes = self._record.classes
+            videos = self._audits.videos(self.revision)
+        self.videos_by_id = {video.id: video for video in videos}
+        self._scores = ScoreStore(self.paths.scores)
         self._trajectory = lru_cache(MAX_KEPT)(self._read_trajectory)
         self._annotated = lru_cache(MAX_KEPT)(self._read_annotation)
 
@@ -82,19 +90,19 @@ class Audit:
     @property
     def record(self) -> AuditRecord:
         """What decided on the flags; NotReadyError where there are none yet."""
-        if self.revision not in self._records:
+        if self._record is None:
             raise NotReadyError(f"{self.paths.root.url} has no flags yet; run `csl audit`")
-        return self._records[self.revision]
+        return self._record
+
+    @property
+    def settings(self) -> AuditSettings:
+        """What the audit was decided by; NotReadyError where there are no flags yet."""
+        return self.record.settings
 
     @property
     def has_flags(self) -> bool:
         """Whether the run has come as far as that."""
-        return self.revision in self._records
-
-    @property
-    def revisions(self) -> list[int]:
-        """Numbers of all audits of this run: 0, and one for each time labels were corrected."""
-        return sorted({0, *self._records})
+        return self._record is not None
 
     @property
     def scorers(self) -> list[str]:
@@ -104,7 +112,7 @@ class Audit:
     def scorer(self) -> str:
         """The scorer that is meant where none is named: the one that explains flags."""
         if self.has_flags:
-            return self.record.temporal
+            return self.settings.temporal
         named = self.config.flag.scorer
         return named if named in self.scorers else self.scorers[0]
 
@@ -124,18 +132,18 @@ class Audit:
 
     def missing(self) -> list[str]:
         """What an unfinished run lacks, a sentence each; empty where all is there."""
+        if self.has_flags:
+            return []
         sentences = []
         wanted = [video.id for video in self.held_out_videos()]
-        scored = {unit.name for unit in ScoreStore(self.paths.scores).done()}
         for scorer in self.scorers:
             published = self._store(scorer).published_fingerprints()
             without = [video for video in wanted if key_part(video) not in published]
             sentences += _lacking(without, len(wanted), f"trajectory of {scorer}")
-            without = [v for v in wanted if ScoreStore.unit(v, scorer, "").name not in scored]
+            known = self._versions[scorer]
+            without = [video for video in wanted if video not in known]
             sentences += _lacking(without, len(wanted), f"score of {scorer}")
-        if 0 not in self._records:
-            sentences.append("there are no flags yet")
-        return sentences
+        return [*sentences, "there are no flags yet"]
 
     def videos(self) -> pd.DataFrame:
         """The audited videos, worst first; NaN where a video has no score yet.
@@ -186,27 +194,34 @@ class Audit:
 
     @cached_property
     def _flags(self) -> pd.DataFrame:
-        return read_flags(self.paths.revision(self.revision))
+        self.record  # noqa: B018  says so where there are none yet
+        return self._audits.flags(self.revision)
 
     def corrections(self) -> pd.DataFrame:
-        """Spans whose label this audit corrected; empty for the first."""
-        paths = self.paths.revision(self.revision)
-        if not self.revision:
-            return pd.DataFrame()
-        return read_table(paths.root, paths.CORRECTIONS)
+        """Spans whose label this audit corrected; empty where it corrected none."""
+        return self._audits.corrections(self.revision) if self.revision else pd.DataFrame()
+
+    def calibration(self) -> Calibration | None:
+        """What the rule finds of planted errors; None before there are flags."""
+        return self._audits.calibration(self.revision) if self.revision else None
+
+    def metrics(self) -> dict[str, Any] | None:
+        """How well known errors were found; None where none are known, or it was not measured."""
+        return self._audits.metrics(self.revision) if self.revision else None
 
     def scores(self, video: str, *, scorer: str | None = None) -> pd.DataFrame:
         """Every stored score of a video, a row a frame. Higher is more suspicious."""
         scorer = self._scorer(scorer)
         annotation = self.annotation(video, scorer=scorer)
-        store = self._scores_of(video)
-        columns = {name: store.read(video, scorer, name) for name in store.names(video, scorer)}
-        names = np.array([*self.classes, ""], dtype=object)
+        store, made = self._scores, self._version(video, scorer)
+        names = store.names(video, scorer, made)
+        columns = {name: store.read(video, scorer, name, made) for name in names}
+        classes = np.array([*self.classes, ""], dtype=object)
         return pd.DataFrame(
             {
                 "frame": np.arange(annotation.num_frames),
                 "seconds": annotation.times_T,
-                "label": names[annotation.labels_T],
+                "label": classes[annotation.labels_T],
                 **columns,
             }
         )
@@ -220,7 +235,7 @@ class Audit:
         """
         scorer = self._scorer(scorer)
         base, smoothing = base_and_smoothing(name)
-        score_T = self._scores_of(self._known(video)).read(video, scorer, base)
+        score_T = self._scores.read(video, scorer, base, self._version(self._known(video), scorer))
         if labels is None and not smoothing:
             return score_T
         labels_T = self.annotation(video, scorer=scorer).labels_T
@@ -233,13 +248,14 @@ class Audit:
 
     def deciding_score(self, video: str, *, labels: Labels | None = None) -> FloatArray:
         """The score (T,) that is compared with the threshold, of one scorer or of both."""
-        record = self.record
-        if record.scales is None or record.framewise is None:
-            return self.score(video, record.score, labels=labels, scorer=record.scorer)
-        temporal, framewise = (Scale(mean=m, deviation=d) for m, d in record.scales)
+        settings, scales = self.settings, self.record.scales
+        name = settings.flag.score
+        if scales is None or settings.framewise is None:
+            return self.score(video, name, labels=labels, scorer=settings.scorer)
+        temporal, framewise = (Scale(mean=m, deviation=d) for m, d in scales)
         return ensemble_score(
-            self.score(video, record.score, labels=labels, scorer=record.temporal),
-            self.score(video, record.score, labels=labels, scorer=record.framewise),
+            self.score(video, name, labels=labels, scorer=settings.temporal),
+            self.score(video, name, labels=labels, scorer=settings.framewise),
             (temporal, framewise),
         )
 
@@ -351,32 +367,31 @@ class Audit:
 
     def labels_from(self, video: str) -> str | None:
         """Where a video's corrected labels came from; None for the dataset's own."""
-        corrected_by = self._corrected_by(self._known(video))
-        return self._records[corrected_by].labels if corrected_by else None
+        return self.record.labels.get(self._known(video))
 
-    def _current(self) -> list[int]:
-        """Audits that rest on the scores that are there now."""
-        if 0 not in self._records:
-            return []
-        made_from = self._records[0].made_from
-        return [n for n, record in self._records.items() if record.made_from == made_from]
+    @cached_property
+    def _versions(self) -> Versions:
+        """Which version of its scores each video has; of a run without an audit, any that is there."""
+        if self._record is not None:
+            return self._record.scores
+        done = {unit.name: unit.fingerprint for unit in self._scores.done()}
+        return {
+            scorer: {
+                video.id: done[name]
+                for video in self.held_out_videos()
+                if (name := ScoreStore.unit(video.id, scorer, "").name) in done
+            }
+            for scorer in self.scorers
+        }
 
-    def _corrected_by(self, video: str) -> int:
-        """The last audit so far that corrected a video's labels; 0 where none did."""
-        wanted = [
-            number
-            for number, record in self._records.items()
-            if number <= self.revision
-            and record.made_from == self.record.made_from
-            and video in record.changed
-        ]
-        return max(wanted, default=0)
-
-    def _scores_of(self, video: str) -> ScoreStore:
-        return ScoreStore(self.paths.revision(self._corrected_by(video)).scores)
+    def _version(self, video: str, scorer: str) -> str:
+        if video not in self._versions[scorer]:
+            raise NotReadyError(f"video {video!r} has no scores of {scorer} yet; run `csl audit`")
+        return self._versions[scorer][video]
 
     def _read_annotation(self, video: str, scorer: str) -> tuple[Annotation, FloatArray]:
-        return self._scores_of(self._known(video)).read_annotation(video, scorer)
+        made = self._version(self._known(video), scorer)
+        return self._scores.read_annotation(video, scorer, made)
 
     def _read_trajectory(self, video: str, scorer: str) -> Trajectory:
         return self._store(scorer).trajectory(video)
@@ -442,15 +457,6 @@ def _frame_range(frames: slice | int | None, num_frames: int, video: str) -> ran
     if span.step != 1 or not span:
         raise DataError(f"frames {frames} are not a range within the {num_frames:,} of {video!r}")
     return span
-
-
-def _records(paths: RunPaths) -> dict[int, AuditRecord]:
-    """What every finished audit of a run was decided by, by its number."""
-    keys = (key.split("/") for key in paths.relabelled.list_keys())
-    numbers = sorted(int(number) for number, *rest in keys if rest == [paths.AUDIT])
-    if paths.root.exists(paths.AUDIT):
-        numbers = [0, *numbers]
-    return {number: read_record(paths.revision(number)) for number in numbers}
 
 
 def _lacking(videos: list[str], total: int, what: str) -> list[str]:

@@ -1,38 +1,34 @@
 """Audit again under corrected labels: no model and no Ray, as trajectories hold no labels.
 
-Each time makes a new audit beside the earlier ones, which stay as they are. It holds the scores of
-the videos whose labels changed, and takes those of the others from the audits before. Thresholds
-and scales are those of the first audit, so that what is left compares with what was found.
+Each time makes a new audit beside the earlier ones, by the same settings: thresholds and flags come
+from the same function as those of `csl audit`. What the rule finds of planted errors is taken over.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from csl_dist.audit.reader import Audit, open_audit
+from csl_dist.audit.revision import AuditStore
 from csl_dist.data.layouts import corrected_labels
 from csl_dist.errors import DataError
-from csl_dist.flag.calibration import Calibration
-from csl_dist.flag.record import put_record
-from csl_dist.flag.rules import APPEARANCE, KindJudge, described, ranked, suspicious_spans
-from csl_dist.score.formulas import late_probabilities, trajectory_scores
-from csl_dist.score.store import ScoreStore
-from csl_dist.storage.paths import RunPaths
-from csl_dist.storage.tables import put_table
+from csl_dist.flag.decide import decide
+from csl_dist.score.formulas import trajectory_scores
+from csl_dist.score.store import ScoreStore, version_of
+from csl_dist.storage.url import at_once
 from csl_dist.types import (
     UNLABELLED,
     Annotation,
-    Flag,
     FloatArray,
     IntArray,
     PlantedError,
     Span,
     Split,
-    array_fingerprint,
+    fingerprint,
     runs_of,
 )
 
@@ -43,8 +39,11 @@ class Relabelled:
 
     before: Audit
     after: Audit
-    corrections: pd.DataFrame
-    """Spans whose label changed: the deciding score before and after, and whether it is below."""
+
+    @property
+    def corrections(self) -> pd.DataFrame:
+        """Spans whose label changed: the deciding score before and after, and whether it is below."""
+        return self.after.corrections()
 
     @property
     def resolved(self) -> pd.DataFrame:
@@ -55,7 +54,7 @@ class Relabelled:
     def still_suspicious(self) -> pd.DataFrame:
         """Flags of now in the videos that were corrected, whether they are new or not."""
         flags = self.after.flags()
-        return flags[flags.video.isin(self.after.record.changed)]
+        return flags[flags.video.isin(self.corrections.video)]
 
     @property
     def new(self) -> pd.DataFrame:
@@ -66,28 +65,60 @@ class Relabelled:
 def relabel(root: str, labels: Path) -> Relabelled:
     """Makes a new audit of a run under corrected labels in the dataset's own layout."""
     before = open_audit(root)
+    record = before.record
     changed = changed_annotations(before, labels)
     if not changed:
         raise DataError(
             f"the labels in {labels} are those of audit {before.revision} already; correct some, "
             "or give the folder that holds the corrected ones"
         )
-    number = before.revisions[-1] + 1
-    paths = before.paths.revision(number)
+    versions = {scorer: dict(made) for scorer, made in record.scores.items()}
     for annotation in changed:
-        _write_scores(before, annotation, ScoreStore(paths.scores))
-    record = replace(
-        before.record,
-        labels=str(labels.absolute()),
-        changed=tuple(annotation.video for annotation in changed),
-        known_errors=_remaining(before.known_errors, changed, before.classes),
+        for scorer in before.scorers:
+            versions[scorer][annotation.video] = _write_scores(before, annotation, scorer)
+    calibration = before.calibration()
+    assert calibration is not None, "every audit has one"
+    annotations = _annotations(before, changed)
+    decision = decide(
+        ScoreStore(before.paths.scores),
+        versions,
+        annotations,
+        before.settings,
+        classes=before.classes,
+        judge=calibration.judge,
+        trajectory_of=lambda video: before.log_probabilities(video, scorer=before.scorer),
     )
-    after = Audit(root, draft=(number, record))
-    put_table(paths.root, paths.FLAGS, _flags(before, after, changed))
-    corrections = _corrections(before, after, changed)
-    put_table(paths.root, paths.CORRECTIONS, corrections)
-    put_record(paths, record)
-    return Relabelled(before=before, after=open_audit(root), corrections=corrections)
+    after = replace(
+        record,
+        made_from=fingerprint(record.made_from, versions),
+        created=time.time(),
+        scores=versions,
+        thresholds=decision.thresholds,
+        scales=decision.scales,
+        known_errors=_remaining(before.known_errors, changed, before.classes),
+        labels=record.labels | {a.video: str(labels.absolute()) for a in changed},
+        corrects=before.revision,
+    )
+    number = AuditStore(before.paths).publish(
+        after,
+        videos=list(before.videos_by_id.values()),
+        flags=decision.flags,
+        calibration=calibration,
+        corrections=_corrections(before, changed),
+    )
+    return Relabelled(before=before, after=open_audit(root, revision=number))
+
+
+def _annotations(audit: Audit, changed: Sequence[Annotation]) -> dict[Split, list[Annotation]]:
+    """The labels of all held-out videos, with some corrected."""
+    new = {annotation.video: annotation for annotation in changed}
+    videos: dict[Split, list[str]] = {Split.AUDIT: [], Split.VAL: []}
+    for video in audit.held_out_videos():
+        videos[video.split].append(video.id)
+    return {
+        split: at_once(lambda video: new.get(video) or audit.annotation(video), own)
+        for split, own in videos.items()
+    }
 
 
 def changed_annotations(audit: Audit, labels: Path) -> list[Annotation]:
@@ -104,64 +135,29 @@ def changed_annotations(audit: Audit, labels: Path) -> list[Annotation]:
     return changed
 
 
-def _write_scores(audit: Audit, annotation: Annotation, scores: ScoreStore) -> None:
-    video, config = annotation.video, audit.config.score
-    for scorer in audit.scorers:
-        trajectory = audit.log_probabilities(video, scorer=scorer)
-        class_weights_C = audit.class_weights(video, scorer=scorer)
-        weights_C = class_weights_C if config.weighted else np.ones_like(class_weights_C)
+def _write_scores(audit: Audit, annotation: Annotation, scorer: str) -> str:
+    """Scores of a video under its corrected labels; their version."""
+    config, store = audit.settings.score, ScoreStore(audit.paths.scores)
+    trajectory = audit.log_probabilities(annotation.video, scorer=scorer)
+    class_weights_C = audit.class_weights(annotation.video, scorer=scorer)
+    weights_C = class_weights_C if config.weighted else np.ones_like(class_weights_C)
+    made = version_of(annotation, trajectory.fingerprint, weights_C, config)
+    if store.unit(annotation.video, scorer, made) not in store.done():
         by_name = trajectory_scores(trajectory, annotation.labels_T, weights_C, config)
-        scores.write_annotation(annotation, scorer, class_weights_C)
-        unit = ScoreStore.unit(video, scorer, array_fingerprint(annotation.labels_T))
-        scores.write(video, scorer, unit, by_name)
+        store.write(annotation, scorer, made, by_name, class_weights_C)
+    return made
 
 
-def _flags(before: Audit, after: Audit, changed: Sequence[Annotation]) -> pd.DataFrame:
-    """Flags under the new labels; those of videos that did not change stay as they are."""
-    audited = [a for a in changed if after.videos_by_id[a.video].split is Split.AUDIT]
-    kept = before.flags()
-    kept = kept[~kept.video.isin([annotation.video for annotation in audited])]
-    judge = _judge(before.paths)
-    made = ranked(flag for a in audited for flag in _flags_of(after, a, judge))
-    parts = [part for part in (kept, made) if len(part)]
-    table = pd.concat(parts) if parts else made
-    order = ["score", "video", "start"]
-    table = table.sort_values(order, ascending=[False, True, True], ignore_index=True)
-    return table.assign(rank=np.arange(1, len(table) + 1))
-
-
-def _flags_of(audit: Audit, annotation: Annotation, judge: KindJudge | None) -> list[Flag]:
-    video, record = annotation.video, audit.record
-    score_T = audit.deciding_score(video)
-    spans = suspicious_spans(score_T, annotation, record.thresholds[video], audit.config.flag)
-    framewise = record.framewise
-    appearance_T = audit.score(video, APPEARANCE, scorer=framewise) if framewise else None
-    trajectory = audit.log_probabilities(video, scorer=record.temporal)
-    return described(
-        spans,
-        annotation,
-        score_T=score_T,
-        appearance_T=appearance_T,
-        judge=judge,
-        probability_of=partial(
-            late_probabilities, trajectory, strategy=audit.config.score.checkpoints
-        ),
-        classes=audit.classes,
-    )
-
-
-def _judge(paths: RunPaths) -> KindJudge | None:
-    return Calibration.from_json(paths.root.read_json(paths.CALIBRATION)).judge
-
-
-def _corrections(before: Audit, after: Audit, changed: Sequence[Annotation]) -> pd.DataFrame:
+def _corrections(before: Audit, changed: Sequence[Annotation]) -> pd.DataFrame:
     """Spans whose label changed, in the order of videos and frames."""
     rows = []
     for annotation in changed:
         video = annotation.video
         old_T = before.annotation(video).labels_T
-        tau = after.record.thresholds.get(video, np.nan)
-        was_T, is_T = before.deciding_score(video), after.deciding_score(video)
+        # On the scale of the audit before, so that the two compare.
+        tau = before.record.thresholds.get(video, np.nan)
+        was_T = before.deciding_score(video)
+        is_T = before.deciding_score(video, labels=annotation.labels_T)
         # A span of one row has one label before, and one after.
         for span in runs_of(_pairs(old_T, annotation.labels_T)):
             old, new = int(old_T[span.start]), int(annotation.labels_T[span.start])

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from csl_dist.audit.revision import AuditStore
 from csl_dist.config import CNN, RunConfig
 from csl_dist.predict.trajectories import TrajectoryStore
 from csl_dist.run import feature_storage
@@ -28,7 +29,7 @@ def run_status(root: str) -> list[StageStatus]:
     paths = RunPaths(Storage(root))
     records = feature_storage(config).list_keys(f"{run.encoder}/records/videos")
     extracted = {key.rsplit("/", 1)[1].split("@")[0] for key in records}
-    held_out = {key_part(v.id) for v in read_videos(paths) if v.split is not Split.TRAIN}
+    held_out = {key_part(v.id) for v in read_videos(paths.root) if v.split is not Split.TRAIN}
     lines = [StageStatus(stage="extract", done=len(extracted), total=run.num_to_extract)]
     for scorer, num_epochs in _trained_epochs(config).items():
         done = sum(
@@ -43,11 +44,12 @@ def run_status(root: str) -> list[StageStatus]:
         # Copies of videos, predicted for calibration, are not counted.
         done = len(held_out & published.keys())
         lines.append(StageStatus(stage=f"audit {scorer}", done=done, total=run.num_held_out))
-    outputs = {"flags": RunPaths.FLAGS}
+    audits = AuditStore(paths)
+    newest = audits.newest()
+    lines.append(StageStatus(stage="flags", done=int(newest is not None), total=1))
     if run.has_known_errors:
-        outputs["metrics"] = RunPaths.METRICS
-    for name, key in outputs.items():
-        lines.append(StageStatus(stage=name, done=int(paths.root.exists(key)), total=1))
+        measured = newest is not None and audits.metrics(newest) is not None
+        lines.append(StageStatus(stage="metrics", done=int(measured), total=1))
     return lines
 
 

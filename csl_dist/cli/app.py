@@ -33,9 +33,7 @@ Overrides = Annotated[
 Verbose = Annotated[bool, typer.Option("--verbose", help="Show what Ray has to say.")]
 Root = Annotated[str, typer.Argument(help="Run root: a path or URL.", metavar="ROOT")]
 
-Revision = Annotated[
-    int | None, typer.Option(help="Number of the audit: 0 is the first, the newest if left out.")
-]
+Revision = Annotated[int | None, typer.Option(help="Number of the audit; the newest if left out.")]
 
 INTERRUPTED = 130
 """Exit code of a command that Ctrl-C ended; typer returns it too."""

@@ -89,7 +89,7 @@ def relabel(
     lower = made.corrections.score_after < made.corrections.score_before
     below = made.corrections.below_threshold
     say(
-        f"corrected: {len(lower)} spans in {len(made.after.record.changed)} videos; "
+        f"corrected: {len(lower)} spans in {made.corrections.video.nunique()} videos; "
         f"{int(lower.sum())} are less suspicious now, {int(below.sum())} are below the threshold"
     )
     say(
@@ -101,3 +101,64 @@ def relabel(
         console.print(tables.flag_table(made.still_suspicious))
     number, earlier = made.after.revision, made.before.revision
     say(f"audit {number}: {write_report(made.after)}; audit {earlier} stays: --revision {earlier}")
+
+
+audits = typer.Typer(no_args_is_help=True, help="Audits of a run, each written once.")
+app.add_typer(audits, name="audits", rich_help_panel="Results")
+
+
+@audits.command("ls")
+def list_audits(root: Root) -> None:
+    """List the audits of a run, and what changed from one to the next."""
+    from csl_dist.audit.changes import audit_lines
+    from csl_dist.cli import tables
+
+    lines = audit_lines(root)
+    if not lines:
+        say(f"{root} has no audit yet; run `csl audit` on its config")
+        return
+    console.print(tables.audits_table(lines))
+
+
+@audits.command("rm")
+def remove_audit(
+    root: Root,
+    number: Annotated[int, typer.Argument(min=1, help="Number of the audit.", metavar="NUMBER")],
+) -> None:
+    """Remove an audit, and scores that no other has; its number is not used again."""
+    from csl_dist.audit.revision import AuditStore
+    from csl_dist.storage.lock import RootLock
+    from csl_dist.storage.paths import RunPaths
+    from csl_dist.storage.run_file import read_run_file
+    from csl_dist.storage.url import Storage
+
+    read_run_file(root)
+    paths = RunPaths(Storage(root))
+    with RootLock(paths, "csl audits rm"):
+        AuditStore(paths).remove(number)
+    say(f"removed: audit {number} of {root}")
+
+
+@app.command(rich_help_panel="Results")
+def diff(
+    root: Root,
+    first: Annotated[int, typer.Argument(min=1, metavar="FIRST")],
+    second: Annotated[int, typer.Argument(min=1, metavar="SECOND")],
+) -> None:
+    """Show which flags came, went and moved from one audit to another."""
+    from csl_dist.audit.changes import flag_changes
+    from csl_dist.audit.reader import open_audit
+    from csl_dist.cli import tables
+
+    changes = flag_changes(open_audit(root, revision=first), open_audit(root, revision=second))
+    for heading, flags in (("came", changes.came), ("went", changes.went)):
+        if len(flags):
+            say(f"{heading}: {len(flags)}")
+            console.print(tables.flag_table(flags))
+    if len(changes.moved):
+        say(f"moved: {len(changes.moved)}")
+        console.print(tables.frame_table(changes.moved))
+    say(
+        f"flags: {len(changes.came)} came, {len(changes.went)} went, {len(changes.moved)} moved, "
+        f"{changes.num_same} stayed"
+    )

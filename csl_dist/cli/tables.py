@@ -1,5 +1,6 @@
 """Tables for the terminal."""
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,6 +9,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from csl_dist.audit.changes import AuditLine
 from csl_dist.audit.status import StageStatus
 from csl_dist.cost.plan import StagePlan
 from csl_dist.cost.rates import Rates
@@ -272,3 +274,17 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return "-" if pd.isna(value) else f"{value:.2f}"
     return escape(str(value))
+
+
+def audits_table(lines: Sequence[AuditLine]) -> Table:
+    """The audits of a run, and what changed from each to the next."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("audit", "made", "videos", "flags", "what changed"):
+        table.add_column(heading, justify="right" if heading in ("videos", "flags") else "left")
+    for line in lines:
+        made = time.strftime("%Y-%m-%d %H:%M", time.localtime(line.created))
+        changed = escape("; ".join(line.changes))
+        table.add_row(
+            str(line.number), made, f"{line.num_videos:,}", f"{line.num_flags:,}", changed
+        )
+    return table

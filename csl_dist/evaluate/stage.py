@@ -4,7 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from csl_dist.audit.revision import AuditStore
 from csl_dist.cluster.stage import Stage
 from csl_dist.evaluate.baselines import (
     BASELINES,
@@ -20,16 +22,14 @@ from csl_dist.evaluate.metrics import (
     measured,
     truth_of_kind,
 )
-from csl_dist.flag.record import read_flags
+from csl_dist.flag.record import AuditRecord
 from csl_dist.measures import BASES, PAPERS_SCORE, SMOOTHINGS
 from csl_dist.predict.plan import store_of
 from csl_dist.score.formulas import trajectory_blocks
-from csl_dist.score.table import scores_made, smoothed_scores, stored_scores
-from csl_dist.storage.ledger import Unit, made_once
-from csl_dist.storage.paths import RunPaths
+from csl_dist.score.store import ScoreStore
+from csl_dist.score.table import smoothed_scores, stored_scores
 from csl_dist.training.inputs import Inputs
-from csl_dist.training.scorers import flag_scorer, temporal_scorer
-from csl_dist.types import Annotation, ErrorKind, FloatArray, IntArray, Split, fingerprint
+from csl_dist.types import Annotation, ErrorKind, FloatArray, IntArray, Split
 
 SEED = 0
 
@@ -37,29 +37,22 @@ Scores = dict[str, FloatArray]
 """One score (T,) by video."""
 
 
-def evaluate(stage: Stage) -> dict[str, Any]:
-    """Compares scores and flags with the known errors, and returns `metrics.json`."""
-    inputs, run = stage.inputs, stage.run
-    errors = fingerprint([str(error) for error in inputs.labels.known_errors()])
-    flags = read_flags(run.paths)
-    unit = Unit("metrics", fingerprint(scores_made(run), errors, flags.to_csv(), run.config.score))
-    root = run.paths.root
-    made_once(
-        root,
-        unit,
-        (RunPaths.METRICS,),
-        lambda: root.put_json(RunPaths.METRICS, make_metrics(inputs)),
-    )
-    metrics: dict[str, Any] = root.read_json(RunPaths.METRICS)
+def evaluate(stage: Stage, number: int) -> dict[str, Any]:
+    """Compares scores and flags of an audit with the known errors, once; its `metrics.json`."""
+    store = AuditStore(stage.run.paths)
+    metrics = store.metrics(number)
+    if metrics is None:
+        metrics = make_metrics(stage.inputs, store.record(number), store.flags(number))
+        store.put_metrics(number, metrics)
     return metrics
 
 
-def make_metrics(inputs: Inputs) -> dict[str, Any]:
+def make_metrics(inputs: Inputs, record: AuditRecord, flags: pd.DataFrame) -> dict[str, Any]:
     """Metrics by scorer, kind and score, [value] or [value, low, high]; and those of the flags."""
-    config = inputs.run.config
+    settings = record.settings
     annotations = inputs.labels.in_split(Split.AUDIT)
     labels = {a.video: a.labels_T for a in annotations}
-    errors = inputs.labels.known_errors()
+    errors = record.known_errors
     num_frames = {a.video: a.num_frames for a in annotations}
     truths = {
         kind: truth_of_kind(kind, errors, num_frames)
@@ -67,9 +60,9 @@ def make_metrics(inputs: Inputs) -> dict[str, Any]:
         if any(error.kind is kind for error in errors)
     }
     # Intervals of what is compared; for every variant of a score they would take minutes.
-    exact = {config.flag.score, PAPERS_SCORE, *BASELINES}
+    exact = {settings.flag.score, PAPERS_SCORE, *BASELINES}
     scorers: dict[str, dict[str, dict[str, Any]]] = {}
-    for scorer, name, scores in _every_score(inputs, annotations):
+    for scorer, name, scores in _every_score(inputs, record, annotations):
         for kind, truth in truths.items():
             by_name = scorers.setdefault(scorer, {}).setdefault(kind, {})
             by_name[name] = measured(
@@ -80,12 +73,12 @@ def make_metrics(inputs: Inputs) -> dict[str, Any]:
         "videos": len(num_frames),
         "frames": sum(num_frames.values()),
         "checkpoints": _num_checkpoints(inputs, annotations),
-        "score": config.flag.score,
-        "scorer": flag_scorer(config),
-        "temporal_scorer": temporal_scorer(config),
+        "score": settings.flag.score,
+        "scorer": settings.scorer,
+        "temporal_scorer": settings.temporal,
         "top_percent_minutes": {kind: _budgets(truth, seconds) for kind, truth in truths.items()},
         "scorers": scorers,
-        "flags": flag_metrics(errors, read_flags(inputs.run.paths)),
+        "flags": flag_metrics(errors, flags),
     }
 
 
@@ -103,19 +96,19 @@ def _budgets(truth: Truth, seconds: dict[str, float]) -> dict[str, float]:
 
 
 def _every_score(
-    inputs: Inputs, annotations: list[Annotation]
+    inputs: Inputs, record: AuditRecord, annotations: list[Annotation]
 ) -> Iterator[tuple[str, str, Scores]]:
     """Scorer, name and score by video, of all scores and all baselines."""
-    config = inputs.run.config
+    store = ScoreStore(inputs.run.paths.scores)
     # The ensemble's scale is that of all videos, as it is for flags.
     everyone = [*annotations, *inputs.labels.in_split(Split.VAL)]
     for base in BASES:
-        stored = stored_scores(inputs.run, base, everyone)
+        stored = stored_scores(store, record.scores, base, everyone)
         for smoothing in SMOOTHINGS:
-            by_scorer = smoothed_scores(config, stored, everyone, smoothing)
+            by_scorer = smoothed_scores(record.settings, stored, everyone, smoothing)
             for scorer, scores in by_scorer.items():
                 yield scorer, f"{base}{smoothing}", scores
-    for scorer in config.scorers:
+    for scorer in record.settings.scorers:
         for name, scores in baseline_scores(inputs, scorer, annotations).items():
             yield scorer, name, scores
 

@@ -1,17 +1,17 @@
-"""What an audit found and was decided by: `flags.parquet`, and `audit.json` for later readers.
+"""AuditRecord: `audit.json`, what an audit was made from and what decided on its flags.
 
-The threshold, the scorers behind it, and the known errors come from the dataset and the models;
-a reader has neither.
+A reader has neither the dataset nor the models, and the config of the run may have changed since: it
+takes everything from here.
 """
 
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import pandas as pd
+from pydantic import TypeAdapter
 
-from csl_dist.errors import NotReadyError
-from csl_dist.storage.paths import RunPaths
-from csl_dist.storage.tables import read_table
+from csl_dist.config import RunConfig, config_as_dict, parse_config
+from csl_dist.score.settings import AuditSettings
+from csl_dist.score.store import Versions
 from csl_dist.types import ErrorKind, PlantedError, Span
 
 
@@ -19,50 +19,52 @@ from csl_dist.types import ErrorKind, PlantedError, Span
 class AuditRecord:
     """How the flags of an audit came about."""
 
-    scorer: str
-    """Whose score decides on flags: a scorer, or `ensemble`."""
-    temporal: str
-    """The scorer that explains flags."""
-    framewise: str | None
-    """The scorer that sees single frames only, if the run has one."""
-    score: str
-    """Name of the score that is compared with the threshold."""
+    made_from: str
+    """Fingerprint of labels, classes, trajectories and settings: all that decides on the audit."""
+    created: float
+    """Seconds since 1970."""
+    config: RunConfig
+    """Of the run when the audit was made."""
+    settings: AuditSettings
+    classes: tuple[str, ...]
+    scores: Versions
+    """Which version of its scores each video has."""
     thresholds: dict[str, float]
     """The score above which a frame is flagged, by audit video."""
     scales: tuple[tuple[float, float], tuple[float, float]] | None
     """Mean and deviation of the temporal and the framewise score; None without an ensemble."""
-    made_from: str
-    """Fingerprint of the scores; changes whenever the audit does."""
     known_errors: tuple[PlantedError, ...] = ()
-    labels: str | None = None
-    """Where corrected labels came from; None for the dataset's own."""
     skipped: dict[str, str] = field(default_factory=dict)
     """Why checkpoints are not part of the trajectories, by scorer, fold and epoch."""
-    changed: tuple[str, ...] = ()
-    """Videos whose labels were corrected, and whose scores this audit therefore holds itself."""
+    labels: dict[str, str] = field(default_factory=dict)
+    """Where the corrected labels of a video came from; the dataset's own where it is not here."""
+    corrects: int | None = None
+    """The audit whose labels this one corrected; None for an audit of the dataset's own labels."""
+
+    def as_json(self) -> dict[str, Any]:
+        content = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return content | {
+            "config": config_as_dict(self.config),
+            "settings": _SETTINGS.dump_python(self.settings, mode="json"),
+            "known_errors": [asdict(error) for error in self.known_errors],
+        }
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any], where: str) -> "AuditRecord":
+        scales = content["scales"]
+        return cls(
+            **content
+            | {
+                "config": parse_config(content["config"], where=where),
+                "settings": _SETTINGS.validate_python(content["settings"]),
+                "classes": tuple(content["classes"]),
+                "scales": scales and (tuple(scales[0]), tuple(scales[1])),
+                "known_errors": tuple(_known_error(error) for error in content["known_errors"]),
+            }
+        )
 
 
-def put_record(paths: RunPaths, record: AuditRecord) -> None:
-    paths.root.put_json_if_changed(paths.AUDIT, asdict(record))
-
-
-def read_record(paths: RunPaths) -> AuditRecord:
-    if not paths.root.exists(paths.AUDIT):
-        raise NotReadyError(f"{paths.root.url} has no flags yet; run `csl audit`")
-    content: dict[str, Any] = paths.root.read_json(paths.AUDIT)
-    errors = tuple(_known_error(error) for error in content.pop("known_errors"))
-    changed = tuple(content.pop("changed"))
-    scales = content.pop("scales")
-    if scales is not None:
-        scales = (tuple(scales[0]), tuple(scales[1]))
-    return AuditRecord(known_errors=errors, changed=changed, scales=scales, **content)
-
-
-def read_flags(paths: RunPaths) -> pd.DataFrame:
-    """The flags of an audit, worst first."""
-    if not paths.root.exists(RunPaths.FLAGS):
-        raise NotReadyError(f"{paths.root.url} has no flags yet; run `csl audit`")
-    return read_table(paths.root, RunPaths.FLAGS)
+_SETTINGS = TypeAdapter(AuditSettings)
 
 
 def _known_error(content: dict[str, Any]) -> PlantedError:

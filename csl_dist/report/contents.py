@@ -154,9 +154,7 @@ def _duration(seconds: float) -> str:
 
 
 def metrics(audit: Audit) -> dict[str, Any] | None:
-    """`metrics.json` by scorer; None without known errors, and for relabelled audits."""
-    root = audit.paths.root
-    if audit.revision or not root.exists(audit.paths.METRICS):
-        return None
-    scorers: dict[str, Any] = root.read_json(audit.paths.METRICS)["scorers"]
+    """`metrics.json` by scorer, where known errors made one."""
+    measured = audit.metrics()
+    scorers: dict[str, Any] = measured["scorers"] if measured is not None else {}
     return scorers if any(scorers.values()) else None

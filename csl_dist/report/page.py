@@ -32,7 +32,8 @@ MAX_PICTURED = 60
 
 def write_report(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
     """Writes `report.html` to the folder of an audit's flags and returns its URL."""
-    root = audit.paths.revision(audit.revision).root
+    newest = audit.revision == max(audit.revisions)
+    root = audit.paths.root if newest else audit.paths.audit(audit.revision)
     root.put(audit.paths.REPORT, render(audit, most=most).encode())
     return f"{root.url}/{audit.paths.REPORT}"
 
@@ -49,6 +50,7 @@ def render(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
         title=audit.paths.root.url.rsplit("/", 1)[-1],
         root=audit.paths.root.url,
         record=audit.record,
+        settings=audit.settings,
         revision=audit.revision,
         summary=contents.summary(audit, table, flags),
         missing=audit.missing(),
@@ -82,7 +84,10 @@ def _section(audit: Audit, video: VideoDetails, pictured: pd.DataFrame) -> dict[
         rows["known errors"] = span_bar(
             video.known, video.num_frames, TRUTH_COLOUR, name="known errors"
         )
-    curves = {audit.record.score: (video.score_W, video.threshold), "CSL": (video.csl_W, None)}
+    curves = {
+        audit.settings.flag.score: (video.score_W, video.threshold),
+        "CSL": (video.csl_W, None),
+    }
     for name, (score_W, tau) in curves.items():
         rows[name] = score_curve(score_W, list(video.flags), num_frames=video.num_frames, tau=tau)
     return {
@@ -110,12 +115,8 @@ def _spans(flags: pd.DataFrame) -> Sequence[Span]:
 
 def calibration_sentence(audit: Audit) -> str | None:
     """A sentence on how many planted errors the rule finds."""
-    from csl_dist.flag.calibration import Calibration  # scikit-learn takes a second to import
-
-    root = audit.paths.root
-    if not root.exists(audit.paths.CALIBRATION):
-        return None
-    return Calibration.from_json(root.read_json(audit.paths.CALIBRATION)).sentence()
+    calibration = audit.calibration()
+    return None if calibration is None else calibration.sentence()
 
 
 def _template() -> jinja2.Template:

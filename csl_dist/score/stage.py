@@ -9,17 +9,17 @@ from csl_dist.cluster.progress import progress_bar
 from csl_dist.cluster.session import connect, get_all
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import ScoreConfig
-from csl_dist.measures import BASES
 from csl_dist.predict.trajectories import TrajectoryStore
 from csl_dist.score.formulas import trajectory_scores
-from csl_dist.score.store import ScoreStore
-from csl_dist.storage.ledger import Unit
+from csl_dist.score.store import ScoreStore, Versions, version_of
 from csl_dist.storage.url import key_part
-from csl_dist.types import Annotation, FloatArray, array_fingerprint, fingerprint
+from csl_dist.training.inputs import Inputs
+from csl_dist.types import Annotation, FloatArray
 
 VIDEOS_PER_TASK = 16
-SCORES_FORM = "with labels and source times"
-"""What is stored with the scores; other stored scores are made again."""
+
+Work = list[tuple[Annotation, str]]
+"""Videos, and the version of the scores that each is to get."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,56 +35,69 @@ class _FoldScoring:
     """Weights in training."""
     config: ScoreConfig
 
-    def score_video(self, annotation: Annotation, unit: Unit) -> None:
+    def version(self, annotation: Annotation, published: Mapping[str, str]) -> str:
+        """`published` are fingerprints of trajectories."""
+        trajectory = published.get(key_part(annotation.video), "")
+        return version_of(annotation, trajectory, self.weights_C, self.config)
+
+    def score_video(self, annotation: Annotation, made: str) -> None:
         trajectory = self.trajectories.trajectory(annotation.video)
         by_name = trajectory_scores(trajectory, annotation.labels_T, self.weights_C, self.config)
-        self.scores.write_annotation(annotation, self.scorer, self.class_weights_C)
-        self.scores.write(annotation.video, self.scorer, unit, by_name)
-
-    def unit(self, annotation: Annotation, published: Mapping[str, str]) -> Unit:
-        """The record of a video's scores; `published` are fingerprints of trajectories."""
-        parts = fingerprint(
-            published[key_part(annotation.video)],
-            array_fingerprint(annotation.labels_T),
-            array_fingerprint(annotation.source_times_T),
-            self.weights_C.tolist(),
-            self.config,
-            list(BASES),
-            SCORES_FORM,
-        )
-        return ScoreStore.unit(annotation.video, self.scorer, parts)
+        self.scores.write(annotation, self.scorer, made, by_name, self.class_weights_C)
 
 
-def score(stage: Stage) -> None:
-    """Computes CSL and its companions under the run's labels."""
-    run, inputs = stage.run, stage.inputs
+def score(stage: Stage) -> Versions:
+    """Computes CSL and its companions under the run's labels; says which version each video has."""
+    store = ScoreStore(stage.run.paths.scores)
+    done, plans = store.done(), _plans(stage.inputs)
+    jobs: list[tuple[_FoldScoring, Work]] = []
+    for scoring, work in plans:
+        left = [(a, m) for a, m in work if store.unit(a.video, scoring.scorer, m) not in done]
+        for start in range(0, len(left), VIDEOS_PER_TASK):
+            jobs.append((scoring, left[start : start + VIDEOS_PER_TASK]))
+    _run(stage, jobs, total=sum(len(work) for _, work in plans))
+    return _versions(plans)
+
+
+def score_versions(inputs: Inputs) -> Versions:
+    """Which version of its scores each video should have, whether it is there or not."""
+    return _versions(_plans(inputs))
+
+
+def _versions(plans: list[tuple[_FoldScoring, Work]]) -> Versions:
+    versions: Versions = {}
+    for scoring, work in plans:
+        versions.setdefault(scoring.scorer, {}).update({a.video: made for a, made in work})
+    return versions
+
+
+def _plans(inputs: Inputs) -> list[tuple[_FoldScoring, Work]]:
+    """All videos of every scorer and fold, with the version of the scores that each is to have."""
+    run = inputs.run
     annotations = inputs.labels.held_out()
     fold_of = run.dataset.folds_by_video()
-    scores = ScoreStore(run.paths.scores)
-    done = scores.done()
-    jobs: list[tuple[_FoldScoring, list[tuple[Annotation, Unit]]]] = []
+    plans = []
     for scorer in run.config.scorers:
         trajectories = TrajectoryStore(run.paths.scorer(scorer))
         published = trajectories.published_fingerprints()
         for fold in run.dataset.folds:
             scoring = _FoldScoring(
                 trajectories=trajectories,
-                scores=scores,
+                scores=ScoreStore(run.paths.scores),
                 scorer=scorer,
                 weights_C=inputs.checkpoints.loss_weights(scorer, fold.index),
                 class_weights_C=inputs.checkpoints.class_weights(scorer, fold.index),
                 config=run.config.score,
             )
             own = [a for a in annotations if fold_of[a.original] == fold.index]
-            work = [(a, scoring.unit(a, published)) for a in own]
-            work = [(a, unit) for a, unit in work if unit not in done]
-            for start in range(0, len(work), VIDEOS_PER_TASK):
-                jobs.append((scoring, work[start : start + VIDEOS_PER_TASK]))
-    total = len(annotations) * len(run.config.scorers)
+            plans.append((scoring, [(a, scoring.version(a, published)) for a in own]))
+    return plans
+
+
+def _run(stage: Stage, jobs: list[tuple[_FoldScoring, Work]], *, total: int) -> None:
     if not jobs:
         stage.say(f"scores: all {total} videos are scored")
         return
-    scores.retire(unit for _, work in jobs for _, unit in work)
     connect(verbose=stage.verbose)
     num_pending = sum(len(work) for _, work in jobs)
     title = "score: videos"
@@ -97,6 +110,6 @@ def score(stage: Stage) -> None:
 
 
 @ray.remote
-def _score_videos(scoring: _FoldScoring, work: list[tuple[Annotation, Unit]]) -> None:
-    for annotation, unit in work:
-        scoring.score_video(annotation, unit)
+def _score_videos(scoring: _FoldScoring, work: Work) -> None:
+    for annotation, made in work:
+        scoring.score_video(annotation, made)

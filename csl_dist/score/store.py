@@ -1,25 +1,48 @@
 """ScoreStore: per-frame scores of every video and scorer, in Zarr. Higher is more suspicious.
 
-The labels that scores were computed under are stored beside them, so that scores can be read, and
-compared with those under other labels, without the dataset.
+Scores are stored under the fingerprint of all that they are made from, so that nothing is ever
+written over, and audits of other labels or settings stand side by side. The labels that scores were
+computed under are stored beside them: scores can be read without the dataset.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from csl_dist.config import ScoreConfig
 from csl_dist.errors import NotReadyError, StorageError
+from csl_dist.measures import BASES
 from csl_dist.storage.ledger import Ledger, Unit
 from csl_dist.storage.url import Storage, at_once, key_part
 from csl_dist.storage.zarr import ChunkReader, create_array, open_array
-from csl_dist.types import Annotation, FloatArray
+from csl_dist.types import Annotation, FloatArray, array_fingerprint, fingerprint
 
 ANNOTATION = "annotation"
 """Folder of the labels beside the scores."""
+FORM = "with labels and source times"
+"""What is stored with the scores; scores of another form are made again."""
+
+Versions = dict[str, dict[str, str]]
+"""Fingerprint of all that scores are made from, by scorer, then video."""
+
+
+def version_of(
+    annotation: Annotation, trajectory: str, weights_C: FloatArray, config: ScoreConfig
+) -> str:
+    """Fingerprint of all that a video's scores are made from; `trajectory` is the trajectory's."""
+    return fingerprint(
+        trajectory,
+        array_fingerprint(annotation.labels_T),
+        array_fingerprint(annotation.source_times_T),
+        weights_C.tolist(),
+        config,
+        list(BASES),
+        FORM,
+    )
 
 
 class ScoreStore:
-    """Arrays (T,) named by video, scorer and score; NaN on frames without a label."""
+    """Arrays (T,) by video, scorer, version and name; NaN on frames without a label."""
 
     def __init__(self, storage: Storage):
         self._storage = storage
@@ -29,61 +52,50 @@ class ScoreStore:
         return f"ScoreStore({self._storage.url!r})"
 
     @staticmethod
-    def unit(video: str, scorer: str, fingerprint: str) -> Unit:
-        return Unit(f"{key_part(video)}/{key_part(scorer)}", fingerprint)
+    def unit(video: str, scorer: str, made: str) -> Unit:
+        return Unit(f"{key_part(video)}/{key_part(scorer)}", made)
 
     def done(self) -> set[Unit]:
         return self._ledger.done()
 
-    def versions(self, videos: Iterable[str], scorers: Iterable[str]) -> list[tuple[str, str]]:
-        """Name and fingerprint of the scores of these videos and scorers alone."""
-        names = {self.unit(v, s, "").name for v in videos for s in scorers}
-        return sorted((u.name, u.fingerprint) for u in self.done() if u.name in names)
-
-    def retire(self, units: Iterable[Unit]) -> None:
-        """Call before units are written: their scores under other labels are about to go."""
-        self._ledger.retire(units)
-
-    def write(self, video: str, scorer: str, unit: Unit, scores: dict[str, FloatArray]) -> None:
-        """Writes a video's scores, then the record."""
-        for name, score_T in scores.items():
-            array = create_array(
-                self._storage,
-                f"{key_part(video)}/{key_part(scorer)}/{name}",
-                shape=score_T.shape,
-                chunks=score_T.shape,
-                dtype="float32",
-            )
-            array[:] = score_T
-        self._ledger.write(unit)
-
-    def write_annotation(
-        self, annotation: Annotation, scorer: str, class_weights_C: FloatArray
+    def write(
+        self,
+        annotation: Annotation,
+        scorer: str,
+        made: str,
+        scores: Mapping[str, FloatArray],
+        class_weights_C: FloatArray,
     ) -> None:
-        """Keeps the labels that scores are about to be written for; call it before `write`."""
+        """Writes one version of a video's scores with its labels, then the record."""
+        folder = _folder(annotation.video, scorer, made)
         arrays = {
-            "labels": annotation.labels_T,
-            "times": annotation.times_T,
-            "source_times": annotation.source_times_T,
+            f"{ANNOTATION}/labels": annotation.labels_T,
+            f"{ANNOTATION}/times": annotation.times_T,
+            f"{ANNOTATION}/source_times": annotation.source_times_T,
+            **scores,
+        }
+        types = {f"{ANNOTATION}/labels": "int64", f"{ANNOTATION}/times": "float64"}
+        types[f"{ANNOTATION}/source_times"] = "float64"
+        facts = {
+            "class_weights": class_weights_C.tolist(),
+            "source_fps": annotation.source_fps,
+            "duration": annotation.duration,
         }
         for name, values_T in arrays.items():
             array = create_array(
                 self._storage,
-                f"{_annotation_key(annotation.video, scorer)}/{name}",
+                f"{folder}/{name}",
                 shape=values_T.shape,
                 chunks=values_T.shape,
-                dtype="int64" if name == "labels" else "float64",
-                attributes={
-                    "class_weights": class_weights_C.tolist(),
-                    "source_fps": annotation.source_fps,
-                    "duration": annotation.duration,
-                },
+                dtype=types.get(name, "float32"),
+                attributes=facts if name == f"{ANNOTATION}/labels" else None,
             )
             array[:] = values_T
+        self._ledger.write(self.unit(annotation.video, scorer, made))
 
-    def read_annotation(self, video: str, scorer: str) -> tuple[Annotation, FloatArray]:
+    def read_annotation(self, video: str, scorer: str, made: str) -> tuple[Annotation, FloatArray]:
         """The labels behind a video's scores, and the scorer's class weights (C,) in training."""
-        key = _annotation_key(video, scorer)
+        key = f"{_folder(video, scorer, made)}/{ANNOTATION}"
         try:
             labels = ChunkReader(self._storage, f"{key}/labels")
         except StorageError as error:
@@ -100,17 +112,16 @@ class ScoreStore:
         )
         return annotation, np.array(labels.attributes["class_weights"])
 
-    def names(self, video: str, scorer: str) -> list[str]:
+    def names(self, video: str, scorer: str, made: str) -> list[str]:
         """Names of the scores of a video, sorted."""
-        folder = f"{key_part(video)}/{key_part(scorer)}"
+        folder = _folder(video, scorer, made)
         keys = (key.removeprefix(f"{folder}/") for key in self._storage.list_keys(folder))
         parts = [key.split("/") for key in keys]
-        names = {name for name, *rest in parts if rest == ["zarr.json"]}
-        return sorted(names - {ANNOTATION})
+        return sorted({name for name, *rest in parts if rest == ["zarr.json"]})
 
-    def read(self, video: str, scorer: str, name: str) -> FloatArray:
+    def read(self, video: str, scorer: str, name: str, made: str) -> FloatArray:
         """One score (T,) of a video."""
-        key = f"{key_part(video)}/{key_part(scorer)}/{name}"
+        key = f"{_folder(video, scorer, made)}/{name}"
         try:
             array = open_array(self._storage, key)
         except StorageError as error:
@@ -126,11 +137,17 @@ class ScoreStore:
             )
         return np.asarray(array[:])
 
-    def read_all(self, videos: Sequence[str], scorer: str, name: str) -> dict[str, FloatArray]:
-        """One score (T,) of each of many videos."""
-        scores = at_once(lambda video: self.read(video, scorer, name), videos)
-        return dict(zip(videos, scores, strict=True))
+    def read_all(self, made: Mapping[str, str], scorer: str, name: str) -> dict[str, FloatArray]:
+        """One score (T,) of each of many videos, given their versions."""
+        scores = at_once(lambda video: self.read(video, scorer, name, made[video]), made)
+        return dict(zip(made, scores, strict=True))
+
+    def remove(self, units: Iterable[Unit]) -> None:
+        """Deletes versions that no audit has any more."""
+        for unit in units:
+            self._ledger.forget([unit])
+            self._storage.delete_folder(f"{unit.name}/{unit.fingerprint}")
 
 
-def _annotation_key(video: str, scorer: str) -> str:
-    return f"{key_part(video)}/{key_part(scorer)}/{ANNOTATION}"
+def _folder(video: str, scorer: str, made: str) -> str:
+    return f"{key_part(video)}/{key_part(scorer)}/{made}"

@@ -1,34 +1,29 @@
 """Scores of all held-out videos together: one score of every scorer, and of the ensemble."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from csl_dist.config import ENSEMBLE, RunConfig
+from csl_dist.config import ENSEMBLE
 from csl_dist.measures import base_and_smoothing
-from csl_dist.run import Run
 from csl_dist.score.ensemble import ensemble_scores
 from csl_dist.score.formulas import smoothed_as_named
-from csl_dist.score.store import ScoreStore
-from csl_dist.training.inputs import Inputs
-from csl_dist.training.scorers import (
-    flag_scorer,
-    framewise_scorer,
-    has_ensemble,
-    temporal_scorer,
-)
-from csl_dist.types import Annotation, FloatArray, Split, fingerprint
+from csl_dist.score.settings import AuditSettings
+from csl_dist.score.store import ScoreStore, Versions
+from csl_dist.types import Annotation, FloatArray, Split
 
 ScorerScores = dict[str, dict[str, FloatArray]]
 """One score (T,) by scorer, then video."""
+SplitAnnotations = Mapping[Split, Sequence[Annotation]]
+"""Those of the videos to audit and of the validation videos."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreTable:
     """The annotated videos of one split and one score of each."""
 
-    annotations: list[Annotation]
+    annotations: Sequence[Annotation]
     scores: ScorerScores
 
     def pooled(self, scorer: str) -> FloatArray:
@@ -37,64 +32,57 @@ class ScoreTable:
         return np.concatenate([np.empty(0), *arrays])
 
 
-def read_score_tables(inputs: Inputs, name: str | None = None) -> dict[Split, ScoreTable]:
+def read_score_tables(
+    store: ScoreStore,
+    versions: Versions,
+    annotations: SplitAnnotations,
+    settings: AuditSettings,
+    name: str | None = None,
+) -> dict[Split, ScoreTable]:
     """One score of the videos to audit and of the validation videos, on one scale.
 
     By default the one that flags are made of; of every scorer and the ensemble.
     """
-    config = inputs.run.config
-    base, smoothing = base_and_smoothing(name or config.flag.score)
-    annotations = {split: inputs.labels.in_split(split) for split in (Split.AUDIT, Split.VAL)}
+    base, smoothing = base_and_smoothing(name or settings.flag.score)
     everyone = [a for part in annotations.values() for a in part]
-    stored = stored_scores(inputs.run, base, everyone)
-    scores = smoothed_scores(config, stored, everyone, smoothing)
+    stored = stored_scores(store, versions, base, everyone)
+    scores = smoothed_scores(settings, stored, everyone, smoothing)
     return {
         split: ScoreTable(annotations=part, scores=scores) for split, part in annotations.items()
     }
 
 
-def stored_scores(run: Run, base: str, annotations: Sequence[Annotation]) -> ScorerScores:
+def stored_scores(
+    store: ScoreStore, versions: Versions, base: str, annotations: Sequence[Annotation]
+) -> ScorerScores:
     """A score of every scorer, not smoothed."""
-    store = ScoreStore(run.paths.scores)
-    videos = [a.video for a in annotations]
-    return {scorer: store.read_all(videos, scorer, base) for scorer in run.config.scorers}
+    return {
+        scorer: store.read_all({a.video: made[a.video] for a in annotations}, scorer, base)
+        for scorer, made in versions.items()
+    }
 
 
 def smoothed_scores(
-    config: RunConfig, stored: ScorerScores, annotations: Sequence[Annotation], smoothing: str
+    settings: AuditSettings,
+    stored: ScorerScores,
+    annotations: Sequence[Annotation],
+    smoothing: str,
 ) -> ScorerScores:
     """Scores of every scorer with a smoothing, and those of the ensemble."""
     scores = {
         scorer: {
             a.video: smoothed_as_named(
-                by_video[a.video], a.labels_T, smoothing=smoothing, window=config.score.window
+                by_video[a.video], a.labels_T, smoothing=smoothing, window=settings.score.window
             )
             for a in annotations
         }
         for scorer, by_video in stored.items()
     }
-    return scores | ensemble_of(config, scores)
+    return scores | ensemble_of(settings, scores)
 
 
-def ensemble_of(config: RunConfig, scores: ScorerScores) -> ScorerScores:
+def ensemble_of(settings: AuditSettings, scores: ScorerScores) -> ScorerScores:
     """The score of the ensemble, by its name, where the run has scorers of both kinds."""
-    temporal, framewise = temporal_scorer(config), framewise_scorer(config)
-    if framewise is None or not has_ensemble(config):
+    if settings.framewise is None or not settings.has_ensemble:
         return {}
-    return {ENSEMBLE: ensemble_scores(scores[temporal], scores[framewise])}
-
-
-def scores_made(run: Run) -> str:
-    """Changes with the score of any video, and with which videos are in which split."""
-    splits = {split: [v.id for v in run.dataset.in_split(split)] for split in Split}
-    held_out = [*splits[Split.AUDIT], *splits[Split.VAL]]
-    store = ScoreStore(run.paths.scores)
-    return fingerprint(splits, store.versions(held_out, run.config.scorers))
-
-
-def flags_made(run: Run) -> str:
-    """Changes with the score of any video, with the splits, and with all that flags depend on."""
-    config = run.config
-    scorers = [temporal_scorer(config), framewise_scorer(config), flag_scorer(config)]
-    parts = (config.flag, config.score, config.corrupt)
-    return fingerprint(scores_made(run), *parts, scorers, list(run.dataset.classes))
+    return {ENSEMBLE: ensemble_scores(scores[settings.temporal], scores[settings.framewise])}

@@ -14,6 +14,7 @@ from typing import TypeVar
 import pandas as pd
 
 from csl_dist.audit.reader import Audit, open_audit
+from csl_dist.audit.revision import AuditStore
 from csl_dist.errors import CslError, DataError, StorageError
 from csl_dist.review.store import CurrentDecisions, ReviewStore, store_of
 from csl_dist.service.settings import audit_ids
@@ -180,8 +181,5 @@ class AuditPool:
 def _file_versions(root: str) -> tuple[str | None, ...]:
     """Changes when a run's audit changes; a few requests, however large the run."""
     paths = RunPaths(Storage(root))
-    newest = 0
-    while paths.revision(newest + 1).root.exists(paths.AUDIT):
-        newest += 1
-    keys = (paths.RUN, paths.VIDEO_LIST, paths.AUDIT, paths.FLAGS)
-    return (*(paths.root.version(key) for key in keys), str(newest))
+    keys = (paths.RUN, paths.VIDEO_LIST)
+    return (*(paths.root.version(key) for key in keys), str(AuditStore(paths).numbers()))

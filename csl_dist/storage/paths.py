@@ -2,37 +2,39 @@
 
 from csl_dist.storage.url import Storage, key_part
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 class RunPaths:
     """Where a run keeps what it produces."""
 
     RUN = "run.json"
+    """Config and versions of the last command."""
     LOCK = "lock.json"
     """Who writes to the root, while somebody does."""
-    VIDEO_LIST = "dataset.parquet"
-    """Every video of the dataset, where its source and its labels are."""
+    VIDEO_LIST = "videos.parquet"
+    """Every video, where its source and its labels are: of the run, and in each audit of that."""
+    PULSE = "pulse.json"
+    """While checkpoints are evaluated: how it stands."""
+    TRAINING = "training.json"
+    """In a fold: which of its trainings was asked for last."""
+    REPORT = "report.html"
+
     AUDIT = "audit.json"
-    """What decided on the flags."""
+    """In an audit, written last: what it was made from and what decided on its flags."""
     FLAGS = "flags.parquet"
     FLAGS_CSV = "flags.csv"
-    VIDEOS = "videos.csv"
+    OUTLIERS = "videos.csv"
     """How far each video is off the others as a whole."""
     CALIBRATION = "calibration.json"
     """What the rule behind the flags finds of planted errors."""
     CORRECTIONS = "corrections.parquet"
     """In an audit under corrected labels: the spans whose label changed."""
     METRICS = "metrics.json"
-    PULSE = "pulse.json"
-    """While checkpoints are evaluated: how it stands."""
-    TRAINING = "training.json"
-    """In a fold: which of its trainings was asked for last."""
-    REPORT = "report.html"
-    RESERVED = (
-        *("features.zarr", "scores.zarr", "records", "relabelled", "reproduce"),
-        "tensorboard",
-    )
+    REMOVED = "removed.json"
+    """What stays of an audit that was removed, so that its number is never used again."""
+
+    RESERVED = ("features.zarr", "scores.zarr", "audits", "reproduce", "tensorboard")
     """Folders of the root that a scorer can't be named after."""
 
     def __init__(self, root: Storage):
@@ -50,13 +52,12 @@ class RunPaths:
         return self.root.child("scores.zarr")
 
     @property
-    def relabelled(self) -> Storage:
-        """Audits under corrected labels, one folder each, by number."""
-        return self.root.child("relabelled")
+    def audits(self) -> Storage:
+        """All audits, one folder each, by number."""
+        return self.root.child("audits")
 
-    def revision(self, number: int) -> "RunPaths":
-        """Where an audit keeps its scores, flags and report: the first one in the root itself."""
-        return RunPaths(self.relabelled.child(f"{number:04d}")) if number else self
+    def audit(self, number: int) -> Storage:
+        return self.audits.child(f"{number:04d}")
 
     @property
     def tensorboard(self) -> Storage:

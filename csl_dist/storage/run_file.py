@@ -36,7 +36,9 @@ class RunFile:
 
 
 def put_run_file(paths: RunPaths, run: RunFile) -> None:
-    """Writes `run.json`, unless it says the same already."""
+    """Writes `run.json`, unless it says the same already; refuses a root of another format."""
+    if paths.root.exists(RunPaths.RUN):
+        _require_version(paths.root.read_json(RunPaths.RUN), paths.root.url)
     content = {name: getattr(run, name) for name in run.__dataclass_fields__}
     content |= {"config": config_as_dict(run.config), "format_version": FORMAT_VERSION}
     paths.root.put_json_if_changed(RunPaths.RUN, content)
@@ -57,19 +59,19 @@ def read_run_config(root: str) -> RunConfig:
     return read_run_file(root).config
 
 
-def put_videos(paths: RunPaths, videos: Sequence[Video]) -> None:
-    """Keeps the list of a run's videos, unless it is there already."""
+def put_videos(folder: Storage, videos: Sequence[Video]) -> None:
+    """Keeps the list of the videos of a run, or of an audit, unless it is there already."""
     table = pd.DataFrame([asdict(video) for video in videos])
-    paths.root.put_if_changed(paths.VIDEO_LIST, table_bytes(table))
+    folder.put_if_changed(RunPaths.VIDEO_LIST, table_bytes(table))
 
 
-def read_videos(paths: RunPaths) -> list[Video]:
-    """All videos of a run, in the dataset's order."""
-    if not paths.root.exists(paths.VIDEO_LIST):
+def read_videos(folder: Storage) -> list[Video]:
+    """All videos of a run, or of an audit, in the dataset's order."""
+    if not folder.exists(RunPaths.VIDEO_LIST):
         raise NotReadyError(
-            f"{paths.root.url} has no list of its videos yet; run `csl audit` on its config"
+            f"{folder.url} has no list of its videos yet; run `csl audit` on its config"
         )
-    table = read_table(paths.root, paths.VIDEO_LIST)
+    table = read_table(folder, RunPaths.VIDEO_LIST)
     return [_video(row) for row in table.to_dict("records")]
 
 
@@ -86,9 +88,15 @@ def _read(root: str) -> dict[str, Any]:
             "`root:` in the config names"
         )
     content: dict[str, Any] = storage.read_json(RunPaths.RUN)
-    if content["format_version"] != FORMAT_VERSION:
-        raise StorageError(
-            f"{root} has format version {content['format_version']}, but this csl_dist reads "
-            f"{FORMAT_VERSION}; use the version of csl_dist that wrote it"
-        )
+    _require_version(content, root)
     return content
+
+
+def _require_version(content: Any, root: str) -> None:
+    version = content.get("format_version") if isinstance(content, dict) else None
+    if version != FORMAT_VERSION:
+        raise StorageError(
+            f"{root} has format version {version}, but this csl_dist has {FORMAT_VERSION}; use the "
+            "csl_dist that wrote it, or run the config with another root, where "
+            f"features.store: {root}/features.zarr takes the features along"
+        )

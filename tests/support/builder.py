@@ -23,14 +23,14 @@ from csl_dist.flag.stage import flag
 from csl_dist.predict.plan import store_of
 from csl_dist.predict.trajectories import Group
 from csl_dist.score.formulas import trajectory_scores
-from csl_dist.score.store import ScoreStore
+from csl_dist.score.store import ScoreStore, version_of
 from csl_dist.storage.ledger import Unit
 from csl_dist.storage.url import Storage
 from csl_dist.storage.zarr import create_array
 from csl_dist.training.checkpoints import CheckpointInfo, CheckpointStore
 from csl_dist.training.inputs import Inputs
 from csl_dist.training.models import build_scorer
-from csl_dist.types import Annotation, Split, consecutive_spans
+from csl_dist.types import Annotation, consecutive_spans
 
 Numbers = npt.NDArray[np.floating[Any]]
 Pixels = npt.NDArray[np.uint8]
@@ -215,21 +215,25 @@ def write_trajectories(
     store.drop_rows(group)
 
 
-def write_scores(inputs: Inputs, scorer: str, annotations: Iterable[Annotation]) -> None:
-    """Scores of videos whose trajectories are published, and the labels that they are under."""
+def write_scores(inputs: Inputs, scorer: str, annotations: Iterable[Annotation]) -> dict[str, str]:
+    """Scores of videos whose trajectories are published, and their labels; returns the versions."""
     weights_C = inputs.checkpoints.loss_weights(scorer, 0)
     scores, config = ScoreStore(inputs.run.paths.scores), inputs.run.config.score
+    versions = {}
     for annotation in annotations:
-        video = annotation.video
-        trajectory = store_of(inputs, scorer).trajectory(video)
+        trajectory = store_of(inputs, scorer).trajectory(annotation.video)
         by_name = trajectory_scores(trajectory, annotation.labels_T, weights_C, config)
-        scores.write_annotation(annotation, scorer, weights_C)
-        scores.write(video, scorer, scores.unit(video, scorer, "made"), by_name)
+        made = version_of(annotation, trajectory.fingerprint, weights_C, config)
+        class_weights_C = inputs.checkpoints.class_weights(scorer, 0)
+        scores.write(annotation, scorer, made, by_name, class_weights_C)
+        versions[annotation.video] = made
+    return versions
 
 
-def finish_run(inputs: Inputs) -> None:
-    """Scores and flags a run whose trajectories are published."""
-    for scorer in inputs.run.config.scorers:
-        for split in (Split.VAL, Split.AUDIT):
-            write_scores(inputs, scorer, inputs.labels.in_split(split))
-    flag(Stage(inputs=inputs, console=Console(quiet=True)))
+def finish_run(inputs: Inputs) -> int:
+    """Scores and flags a run whose trajectories are published; the number of its audit."""
+    versions = {
+        scorer: write_scores(inputs, scorer, inputs.labels.held_out())
+        for scorer in inputs.run.config.scorers
+    }
+    return flag(Stage(inputs=inputs, console=Console(quiet=True)), versions)

@@ -1,0 +1,142 @@
+"""What changed from one audit of a run to another: in what it was made from, and in its flags."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from csl_dist.audit.reader import Audit
+from csl_dist.audit.revision import AuditStore
+from csl_dist.config import config_as_dict
+from csl_dist.flag.record import AuditRecord
+from csl_dist.storage.paths import RunPaths
+from csl_dist.storage.run_file import read_run_file
+from csl_dist.storage.url import Storage
+from csl_dist.types import Span, Split, Video
+
+MAX_NAMED = 3
+"""Settings that a line names one by one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditLine:
+    """One audit in the list of all."""
+
+    number: int
+    created: float
+    num_videos: int
+    num_flags: int
+    changes: tuple[str, ...]
+    """Since the audit before, in words."""
+
+
+def audit_lines(root: str) -> list[AuditLine]:
+    """Every finished audit of a run, the first first."""
+    read_run_file(root)
+    store = AuditStore(RunPaths(Storage(root)))
+    lines: list[AuditLine] = []
+    before: tuple[AuditRecord, list[Video]] | None = None
+    for number, record in store.records().items():
+        videos = store.videos(number)
+        lines.append(
+            AuditLine(
+                number=number,
+                created=record.created,
+                num_videos=sum(video.split is Split.AUDIT for video in videos),
+                num_flags=len(store.flags(number)),
+                changes=() if before is None else _changes(before, (record, videos)),
+            )
+        )
+        before = record, videos
+    return lines
+
+
+def _changes(
+    before: tuple[AuditRecord, list[Video]], after: tuple[AuditRecord, list[Video]]
+) -> tuple[str, ...]:
+    (old, old_videos), (new, new_videos) = before, after
+    words = []
+    if new.corrects is not None:
+        words.append(f"labels that correct audit {new.corrects}")
+    elif old.corrects is not None:
+        words.append("the dataset's own labels again")
+    settings = _changed_settings(config_as_dict(old.config), config_as_dict(new.config))
+    words += settings[:MAX_NAMED]
+    if len(settings) > MAX_NAMED:
+        words.append(f"{len(settings) - MAX_NAMED} more settings")
+    if old.classes != new.classes:
+        words.append("classes")
+    old_ids, new_ids = ({video.id for video in videos} for videos in (old_videos, new_videos))
+    for what, ids in (("new", new_ids - old_ids), ("removed", old_ids - new_ids)):
+        if ids:
+            words.append(f"{len(ids)} {what} video{'s' * (len(ids) > 1)}")
+    changed = {
+        video
+        for scorer, made in new.scores.items()
+        for video, version in made.items()
+        if old.scores.get(scorer, {}).get(video, version) != version
+    }
+    if changed:
+        words.append(f"scores of {len(changed)} video{'s' * (len(changed) > 1)}")
+    return tuple(words) or ("known errors, or skipped checkpoints",)
+
+
+def _changed_settings(old: Mapping[str, Any], new: Mapping[str, Any], where: str = "") -> list[str]:
+    """Settings that differ, as `section.key old → new`; the run's root is no setting."""
+    words = []
+    for key in new:
+        name = f"{where}{key}"
+        if isinstance(new[key], dict) and isinstance(old.get(key), dict):
+            words += _changed_settings(old[key], new[key], f"{name}.")
+        elif old.get(key) != new[key] and name != "root":
+            words.append(f"{name} {old.get(key)} → {new[key]}")
+    return words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlagChanges:
+    """How the flags of two audits differ."""
+
+    came: pd.DataFrame
+    went: pd.DataFrame
+    moved: pd.DataFrame
+    """Flags that overlap one of before and have other ends, kind or suggestion."""
+    num_same: int
+
+
+def flag_changes(before: Audit, after: Audit) -> FlagChanges:
+    """Compares two audits of a run, flag by flag; a flag is followed by the frames that it shares."""
+    old, new = before.flags(), after.flags()
+    partner = {row.Index: _most_shared(row, old) for row in new.itertuples()}
+    same, moved = 0, []
+    for row in new.itertuples():
+        match = partner[row.Index]
+        if match is None:
+            continue
+        was = old.loc[match]
+        if all(getattr(row, name) == was[name] for name in COMPARED):
+            same += 1
+        else:
+            moved.append(
+                {"video": row.video, "label": row.label}
+                | {f"{name} before": was[name] for name in COMPARED}
+                | {f"{name} now": getattr(row, name) for name in COMPARED}
+            )
+    return FlagChanges(
+        came=new[[partner[i] is None for i in new.index]],
+        went=old[[_most_shared(row, new) is None for row in old.itertuples()]],
+        moved=pd.DataFrame(moved),
+        num_same=same,
+    )
+
+
+COMPARED = ("start", "stop", "kind", "suggested")
+
+
+def _most_shared(row: Any, others: pd.DataFrame) -> Any | None:
+    """The index of the flag of the same video that shares most frames with one, if any does."""
+    span = Span(int(row.start), int(row.stop))
+    own = others[others.video == row.video]
+    shared = own.stop.clip(upper=span.stop) - own.start.clip(lower=span.start)
+    return shared.idxmax() if (shared > 0).any() else None
