@@ -41,7 +41,7 @@ def test_video_without_a_label_is_left_out_and_many_videos_are_sampled() -> None
     videos = planted_videos([bare, *annotations(1)], ErrorKind.MISLABEL, CONFIG, num_classes=3)
     assert [v.clean.video for v in videos] == ["v0"]
     many = planted_videos(annotations(100), ErrorKind.MISLABEL, CONFIG, num_classes=3)
-    assert 20 <= len(many) <= 40
+    assert 20 <= len(many) <= 60
     more = planted_videos(annotations(101), ErrorKind.MISLABEL, CONFIG, num_classes=3)
     assert {v.clean.video for v in more} - {v.clean.video for v in many} <= {"v100"}
 
