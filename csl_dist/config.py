@@ -418,8 +418,8 @@ class AuditConfig:
     allow_in_sample: tuple[str, ...] = ()
     """Ids of videos that may be audited by checkpoints that were trained on them."""
     swapped_copies: Annotated[int, Field(ge=0)] = 10
-    """Validation videos (with folds: audited ones), at the most, that are also predicted with two
-    steps swapped, to tell how many such errors the flags find. Each costs as much as its video."""
+    """About so many validation videos (with folds: audited ones) are also predicted with two steps
+    swapped, to tell how many such errors the flags find. Each costs as much as its video."""
 
 
 def paper_scorers() -> dict[str, ScorerConfig]:

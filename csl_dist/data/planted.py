@@ -30,7 +30,7 @@ from csl_dist.types import (
 MAX_FAILURES = 100
 """Tries in a row at placing a span before a video counts as full."""
 MAX_VIDEOS = 40
-"""Videos that calibration plants errors in, at the most; more would tell little more."""
+"""About so many videos get errors for calibration; more would tell little more."""
 CALIBRATION_SEED = 1_000_003
 """Added to `corrupt.seed`, so that these errors are others than those of an experiment."""
 

@@ -6,7 +6,7 @@ import pytest
 from layout_files import WRITERS, write_cholec80, write_mstcn
 
 from csl_dist.config import load_config
-from csl_dist.data.init import config_text, draft_config, recognise
+from csl_dist.data.init import config_text, draft_config, recognise, with_even_folds
 from csl_dist.data.layouts import open_dataset
 from csl_dist.errors import DataError
 
@@ -42,10 +42,13 @@ def test_init_makes_a_manifest_of_videos_and_labels_of_the_same_name(
             target = data / kind / f"{name}{suffix}"
             target.write_bytes((small_dataset / kind / target.name).read_bytes())
     out = tmp_path / "csl.yaml"
-    out.write_text(config_text(draft_config("manifest", data, out), name="x"))
+    draft = draft_config("manifest", data, out)
+    out.write_text(config_text(draft, name="x"))
+    draft = with_even_folds(draft, open_dataset(load_config(out).dataset))
+    out.write_text(config_text(draft, name="x"))
     dataset = open_dataset(load_config(out).dataset)
     assert [v.id for v in dataset.videos] == ["train01", "train02", "train03"]
-    assert len(dataset.folds) == 3
+    assert len(dataset.folds) == 3, "a seed is found that leaves no fold empty"
     for video in dataset.videos:
         assert dataset.read_track(video).num_frames(10)[0] > 40
     assert not (data / "manifest.csv").exists(), "the user's folder is only read"

@@ -40,7 +40,10 @@ def test_video_without_a_label_is_left_out_and_many_videos_are_sampled() -> None
     bare = Annotation(video="bare", labels_T=np.full(9, -1), times_T=np.arange(9.0))
     videos = planted_videos([bare, *annotations(1)], ErrorKind.MISLABEL, CONFIG, num_classes=3)
     assert [v.clean.video for v in videos] == ["v0"]
-    assert len(planted_videos(annotations(100), ErrorKind.MISLABEL, CONFIG, num_classes=3)) == 40
+    many = planted_videos(annotations(100), ErrorKind.MISLABEL, CONFIG, num_classes=3)
+    assert 20 <= len(many) <= 60
+    more = planted_videos(annotations(101), ErrorKind.MISLABEL, CONFIG, num_classes=3)
+    assert {v.clean.video for v in more} - {v.clean.video for v in many} <= {"v100"}
 
 
 def test_calibration_counts_planted_spans_found_and_flags_that_are_right() -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from s3_server import BUCKET, FaultyProxy
 
-from csl_dist import storage as storage_module
 from csl_dist.errors import StorageError
+from csl_dist.storage import url as storage_module
 from csl_dist.storage.ledger import Ledger, Unit
 from csl_dist.storage.url import Storage
 from csl_dist.storage.zarr import create_array, open_array
