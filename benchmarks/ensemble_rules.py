@@ -11,13 +11,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-from holdout import HALVES, half
+from holdout import HALVES, audit_table, half
 
 from csl_dist.config import FlagConfig
 from csl_dist.evaluate.metrics import measured, truth_of_kind
 from csl_dist.evaluate.paper_tables import markdown
 from csl_dist.score.ensemble import scale_of
-from csl_dist.score.table import read_score_tables
 from csl_dist.storage.run_file import read_run_config
 from csl_dist.training.inputs import open_inputs
 from csl_dist.training.scorers import framewise_scorer, temporal_scorer
@@ -47,7 +46,7 @@ RULES: dict[str, Rule] = {
 def rule_metrics(root: str, which: str | None) -> pd.DataFrame:
     """Rules in rows, kinds and metrics in columns, of one run and the default score."""
     inputs = open_inputs(read_run_config(root))
-    scored = read_score_tables(inputs, FlagConfig().score)[Split.AUDIT]
+    scored = audit_table(inputs, FlagConfig().score)
     config = inputs.run.config
     temporal, framewise = temporal_scorer(config), framewise_scorer(config)
     assert framewise is not None

@@ -42,7 +42,7 @@ def metrics_frame(roots: dict[str, Path]) -> pd.DataFrame:
     """One row for each dataset, scorer, kind, score and metric."""
     rows = []
     for dataset, root in roots.items():
-        metrics = json.loads((root / "metrics.json").read_text())
+        metrics = json.loads((root / "audits/0001/metrics.json").read_text())
         for scorer, kinds in metrics["scorers"].items():
             for kind, by_name in kinds.items():
                 for score, values in by_name.items():

@@ -14,11 +14,13 @@ from pathlib import Path
 import pandas as pd
 from real_data import DATASETS
 
+from csl_dist.audit.revision import AuditStore
 from csl_dist.config import ENSEMBLE
 from csl_dist.evaluate.metrics import measured, truth_of_kind
 from csl_dist.evaluate.paper_tables import markdown
 from csl_dist.measures import SCORE_NAMES
-from csl_dist.score.table import read_score_tables
+from csl_dist.score.store import ScoreStore
+from csl_dist.score.table import ScoreTable, read_score_tables
 from csl_dist.storage.run_file import read_run_config
 from csl_dist.training.inputs import Inputs, open_inputs
 from csl_dist.types import ErrorKind, Split, Video
@@ -35,13 +37,23 @@ def half(videos: list[Video], which: str) -> set[str]:
     return {video.id for video in videos if (video.group or video.id) in people}
 
 
+def audit_table(inputs: Inputs, score: str) -> ScoreTable:
+    """One score of the newest audit of a run."""
+    _, record = AuditStore(inputs.run.paths).newest_of_dataset()
+    assert record is not None, "the run is not finished"
+    annotations = {split: inputs.labels.in_split(split) for split in (Split.AUDIT, Split.VAL)}
+    store = ScoreStore(inputs.run.paths.scores)
+    tables = read_score_tables(store, record.scores, annotations, record.settings, score)
+    return tables[Split.AUDIT]
+
+
 def run_metrics(inputs: Inputs, which: str) -> Iterator[tuple[str, str, str, str, float]]:
     """Scorer, score, kind, metric and its value on one half of a run's audited videos."""
     run = inputs.run
     chosen = half(run.dataset.in_split(Split.AUDIT), which)
     errors = [error for error in inputs.labels.known_errors() if error.video in chosen]
     for score in SCORE_NAMES:
-        table = read_score_tables(inputs, score)[Split.AUDIT]
+        table = audit_table(inputs, score)
         labels = {a.video: a.labels_T for a in table.annotations if a.video in chosen}
         num_frames = {video: len(labels_T) for video, labels_T in labels.items()}
         for scorer in (*run.config.scorers, ENSEMBLE):

@@ -7,18 +7,19 @@ The trajectories (5.2 GB at this size) are written first and kept for the next t
 """
 
 import sys
+import time
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-from figures import driver_mib, parser_of, positive, print_figures, seconds_of
+from figures import driver_mib, parser_of, positive, print_figures
 from memory import WorkerMemory
 from rich.console import Console
 
+from csl_dist.audit.revision import AuditStore
 from csl_dist.cluster.session import disconnect
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import AuditConfig, ManifestConfig, RunConfig, ScorerConfig, TrainConfig
-from csl_dist.flag.record import read_flags
 from csl_dist.flag.stage import flag
 from csl_dist.score.stage import score
 from csl_dist.training.inputs import Inputs, open_inputs
@@ -96,19 +97,23 @@ def main() -> None:
     inputs = open_inputs(config)
     run = inputs.run
     run.paths.root.delete_folder("scores.zarr")
-    run.paths.root.delete_folder("records")
+    run.paths.audits.delete_folder()
     workers = WorkerMemory("_score_videos")
     stage = Stage(inputs=inputs, console=Console(stderr=True))
     with workers.watched():
-        score_seconds = seconds_of(lambda: score(stage))
-    flag_seconds = seconds_of(lambda: flag(stage))
+        begun = time.perf_counter()
+        versions = score(stage)
+        score_seconds = time.perf_counter() - begun
+    begun = time.perf_counter()
+    number = flag(stage, versions)
+    flag_seconds = time.perf_counter() - begun
     disconnect()
     figures = {
         "score_s": round(score_seconds, 1),
         "flag_s": round(flag_seconds, 1),
         "worker_peak_mb": round(workers.peak_bytes / 2**20),
         "driver_peak_mb": driver_mib(),
-        "flags": len(read_flags(run.paths)),
+        "flags": len(AuditStore(run.paths).flags(number)),
     }
     print_figures(figures, as_json=arguments.json)
 

@@ -121,3 +121,4 @@ def put_run(inputs: Inputs) -> None:
     )
     put_run_file(run.paths, content)
     put_videos(run.paths.root, run.dataset.videos)
+    inputs.contents.put(run.paths)

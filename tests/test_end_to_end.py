@@ -55,7 +55,7 @@ def test_run_produces_metrics_flags_and_report(
     path, result = undisturbed
     assert result.returncode == 0, result.stderr
     root = path.parent / "run"
-    metrics = json.loads((root / "metrics.json").read_text())
+    metrics = json.loads((root / "audits/0001/metrics.json").read_text())
     assert (metrics["videos"], metrics["checkpoints"]) == (4, 4)
     assert metrics["frames"] > 0
     for scorer in ("transformer", "framewise", "ensemble"):
@@ -66,11 +66,11 @@ def test_run_produces_metrics_flags_and_report(
             for values in by_name.values():
                 assert {"auc_micro", "average_precision", "eda_top_10", "eda_egoper"} <= set(values)
                 assert all(0 <= v[0] <= 1 for v in values.values())
-    flags = pd.read_parquet(root / "flags.parquet")
+    flags = pd.read_parquet(root / "audits/0001/flags.parquet")
     assert {"video", "start", "stop", "score", "kind", "label", "suggested"} <= set(flags.columns)
-    assert len(pd.read_csv(root / "flags.csv")) == len(flags)
-    assert json.loads((root / "calibration.json").read_text())["planted_in"] == "val"
-    assert len(pd.read_csv(root / "videos.csv")) == 4
+    assert len(pd.read_csv(root / "audits/0001/flags.csv")) == len(flags)
+    assert json.loads((root / "audits/0001/calibration.json").read_text())["planted_in"] == "val"
+    assert len(pd.read_csv(root / "audits/0001/videos.csv")) == 4
     page = (root / "report.html").read_text()
     assert "audit01" in page
     assert "http://" not in page
@@ -156,11 +156,11 @@ def test_killed_and_interrupted_run_ends_with_the_same_metrics(
             assert process.wait() == code
         if how == signal.SIGINT:
             assert f"go on with: csl run {path}" in (tmp_path / "stderr").read_text()
-        assert not (root / "metrics.json").exists()
+        assert not (root / "audits/0001/metrics.json").exists()
     result = run_csl("run", path)
     assert result.returncode == 0, result.stderr
-    expected = (undisturbed[0].parent / "run" / "metrics.json").read_bytes()
-    assert (root / "metrics.json").read_bytes() == expected
+    expected = (undisturbed[0].parent / "run/audits/0001/metrics.json").read_bytes()
+    assert (root / "audits/0001/metrics.json").read_bytes() == expected
 
 
 def test_changed_labels_redo_only_what_depends_on_them(
@@ -181,9 +181,11 @@ def test_changed_labels_redo_only_what_depends_on_them(
     result = run_csl("run", config)
     assert result.returncode == 0, result.stderr
     assert "all 8 epochs are trained" in result.stdout
-    assert "units are scored" in result.stdout
+    assert "trajectories: all" in result.stdout
     assert "score: videos: 16 of 16" in result.stdout
-    assert (root / "metrics.json").read_bytes() != (source / "metrics.json").read_bytes()
+    first, second = (root / f"audits/000{n}/metrics.json" for n in (1, 2))
+    assert first.read_bytes() == (source / "audits/0001/metrics.json").read_bytes()
+    assert second.read_bytes() != first.read_bytes()
 
 
 def test_finished_run_is_read_from_its_root_alone_and_corrected_in_place(

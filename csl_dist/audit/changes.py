@@ -106,7 +106,7 @@ class FlagChanges:
 
 
 def flag_changes(before: Audit, after: Audit) -> FlagChanges:
-    """Compares two audits of a run, flag by flag; a flag is followed by the frames that it shares."""
+    """Compares two audits flag by flag; flags that share frames are one that moved."""
     old, new = before.flags(), after.flags()
     partner = {row.Index: _most_shared(row, old) for row in new.itertuples()}
     same, moved = 0, []

@@ -371,7 +371,7 @@ class Audit:
 
     @cached_property
     def _versions(self) -> Versions:
-        """Which version of its scores each video has; of a run without an audit, any that is there."""
+        """Which version of its scores each video has; before the first audit, what is there."""
         if self._record is not None:
             return self._record.scores
         done = {unit.name: unit.fingerprint for unit in self._scores.done()}

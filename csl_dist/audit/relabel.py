@@ -42,7 +42,7 @@ class Relabelled:
 
     @property
     def corrections(self) -> pd.DataFrame:
-        """Spans whose label changed: the deciding score before and after, and whether it is below."""
+        """Spans whose label changed: the deciding score before and after, and if it is below."""
         return self.after.corrections()
 
     @property

@@ -1,7 +1,7 @@
 """AuditStore: the audits of a run, each written once.
 
-An audit is a folder of `audits/`. `audit.json` is put last: a folder without it is an audit that was
-never finished, and is not shown. A finished audit is never written to again; metrics, which are
+An audit is a folder of `audits/`. `audit.json` is put last: a folder without it is an audit that
+was never finished, and is not shown. A finished audit is never written to again; metrics, which are
 measured of it afterwards, are added. A number is used once, also when its audit is removed.
 """
 

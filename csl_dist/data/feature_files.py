@@ -17,10 +17,11 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from csl_dist.data.media.video import file_facts
+from csl_dist.data.content import Contents
 from csl_dist.errors import CslError, DataError
 from csl_dist.storage.url import Storage
 from csl_dist.storage.zarr import open_array
+from csl_dist.types import fingerprint
 
 SUFFIXES = (".npy", ".h5", ".hdf5", ".zarr", ".txt")
 PICKLE_SUFFIXES = (".pkl", ".pickle", ".pt", ".pth")
@@ -120,14 +121,12 @@ def feature_shape(path: str) -> tuple[int, int]:
     return shape[0], shape[1]
 
 
-def feature_file_facts(source: str) -> dict[str, object]:
-    """What tells a changed feature file; of a Zarr array, which is a folder, all its files."""
+def feature_content(source: str, contents: Contents) -> str:
+    """Changes with the content of a feature file; of a Zarr array, which is a folder, of its files."""
     path, _, name = source.partition("#")
-    if not path.endswith(".zarr"):
-        return file_facts(path) | {"name": name}
-    files = sorted(file for file in (Path(path) / name).rglob("*") if file.is_file())
-    stats = [(str(file.relative_to(path)), file.stat()) for file in files]
-    return {"files": [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]}
+    if path.endswith(".zarr"):
+        return contents.of_folder(str(Path(path) / name))
+    return fingerprint(contents.of_file(path), name)
 
 
 @contextmanager

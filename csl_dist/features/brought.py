@@ -6,11 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from csl_dist.config import DatasetConfig
+from csl_dist.data.content import Contents
 from csl_dist.data.dataset import Dataset
-from csl_dist.data.feature_files import FeatureFile, feature_file_facts, inspect_all
+from csl_dist.data.feature_files import FeatureFile, feature_content, inspect_all
 from csl_dist.data.media.timeline import sampled
 from csl_dist.errors import DataError
 from csl_dist.features.source import ALL_FRAMES, Features, Frames
+from csl_dist.storage.url import at_once
 from csl_dist.types import FloatArray, IntArray, Media, Timeline, fingerprint
 
 
@@ -69,7 +71,7 @@ def uses_ready_features(dataset: Dataset) -> bool:
     return media == {True}
 
 
-def ready_features(dataset: Dataset, config: DatasetConfig) -> ReadyFeatures:
+def ready_features(dataset: Dataset, config: DatasetConfig, contents: Contents) -> ReadyFeatures:
     """The user's feature files, their orientation told by their labels."""
     files, problems = inspect_all(
         {video.id: video.source for video in dataset.videos},
@@ -79,11 +81,11 @@ def ready_features(dataset: Dataset, config: DatasetConfig) -> ReadyFeatures:
     )
     if problems:
         raise next(iter(problems.values()))
+    found = at_once(lambda video: feature_content(video.source, contents), dataset.videos)
     entries = {}
-    for video in dataset.videos:
+    for video, content in zip(dataset.videos, found, strict=True):
         file = files[video.id]
-        facts = feature_file_facts(video.source)
-        parts = fingerprint("ready", facts, file.frames_last, video.source_fps, config.fps)
+        parts = fingerprint("ready", content, file.frames_last, video.source_fps, config.fps)
         entries[video.id] = ReadyEntry(file=file, fps=video.source_fps, fingerprint=parts)
     widths = {entry.file.width: video for video, entry in entries.items()}
     if len(widths) > 1:

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from csl_dist.config import CNN, RunConfig
+from csl_dist.data.content import Contents
 from csl_dist.data.media.pixels import PixelSource, pixel_source
 from csl_dist.errors import ConfigError
 from csl_dist.features.brought import ready_features, uses_ready_features
@@ -12,6 +12,7 @@ from csl_dist.features.encoders import encoder_fingerprint, output_width
 from csl_dist.features.source import FeatureSource
 from csl_dist.features.store import FeatureEntry, FeatureStore
 from csl_dist.run import Run, feature_storage
+from csl_dist.storage.url import at_once
 from csl_dist.types import Video, fingerprint
 
 
@@ -20,7 +21,8 @@ class SourceVideo:
     """A video as extraction sees it: its pixels, what identifies them, and its entry."""
 
     pixels: PixelSource
-    facts: dict[str, Any]
+    content: str
+    """Digest of the source."""
     entry: FeatureEntry
 
 
@@ -42,7 +44,7 @@ class RunFeatures:
         return self.adapted(fold)
 
 
-def open_base(run: Run) -> tuple[FeatureSource, dict[str, SourceVideo]]:
+def open_base(run: Run, contents: Contents) -> tuple[FeatureSource, dict[str, SourceVideo]]:
     """The features of a run's encoder, or those brought; and the videos to extract."""
     config, dataset = run.config, run.dataset
     if uses_ready_features(dataset):
@@ -51,8 +53,8 @@ def open_base(run: Run) -> tuple[FeatureSource, dict[str, SourceVideo]]:
                 "features.adapt: the dataset brings ready-made features, so that there are no "
                 "pixels to adapt an encoder to; remove it"
             )
-        return ready_features(dataset, config.dataset), {}
-    videos = source_videos(dataset.videos, config)
+        return ready_features(dataset, config.dataset, contents), {}
+    videos = source_videos(dataset.videos, config, contents)
     store = FeatureStore(
         feature_storage(config),
         encoder_fingerprint(config.features),
@@ -62,15 +64,16 @@ def open_base(run: Run) -> tuple[FeatureSource, dict[str, SourceVideo]]:
     return store, videos
 
 
-def source_videos(videos: Sequence[Video], config: RunConfig) -> dict[str, SourceVideo]:
+def source_videos(
+    videos: Sequence[Video], config: RunConfig, contents: Contents
+) -> dict[str, SourceVideo]:
     """Videos by id, with the fingerprint of all that decides their features."""
     encoder = encoder_fingerprint(config.features)
     chunk_frames = config.features.chunk_frames
+    found = at_once(lambda video: pixel_source(video).content(contents), videos)
     sources = {}
-    for video in videos:
-        pixels = pixel_source(video)
-        facts = pixels.facts()
-        parts = fingerprint(encoder, facts, video.source_fps, config.dataset.fps, chunk_frames)
+    for video, content in zip(videos, found, strict=True):
+        parts = fingerprint(encoder, content, video.source_fps, config.dataset.fps, chunk_frames)
         entry = FeatureEntry(video=video.id, fingerprint=parts)
-        sources[video.id] = SourceVideo(pixels=pixels, facts=facts, entry=entry)
+        sources[video.id] = SourceVideo(pixels=pixel_source(video), content=content, entry=entry)
     return sources

@@ -101,7 +101,7 @@ def _plan_video(
             timeline,
             chunk_frames=config.chunk_frames,
             dtype=config.dtype,
-            source=source.facts,
+            source={"content": source.content, "path": source.pixels.path},
         )
     return spans, missing
 

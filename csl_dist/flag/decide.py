@@ -42,7 +42,7 @@ def decide(
     judge: KindJudge | None,
     trajectory_of: Callable[[str], Trajectory],
 ) -> Decision:
-    """Flags suspicious spans of the audit videos; `trajectory_of` a video is the temporal scorer's."""
+    """Flags suspicious spans of the audit videos; trajectories are those of the temporal scorer."""
     tables = read_score_tables(store, versions, annotations, settings)
     audit, scorer = tables[Split.AUDIT], settings.scorer
     by_video = {a.video: audit.scores[scorer][a.video] for a in audit.annotations}

@@ -1,7 +1,7 @@
 """AuditRecord: `audit.json`, what an audit was made from and what decided on its flags.
 
-A reader has neither the dataset nor the models, and the config of the run may have changed since: it
-takes everything from here.
+A reader has neither the dataset nor the models, and the config of the run may have changed since:
+it takes everything from here.
 """
 
 from dataclasses import asdict, dataclass, field

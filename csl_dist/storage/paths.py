@@ -14,6 +14,8 @@ class RunPaths:
     """Who writes to the root, while somebody does."""
     VIDEO_LIST = "videos.parquet"
     """Every video, where its source and its labels are: of the run, and in each audit of that."""
+    SOURCES = "sources.json"
+    """Digests of the files that the run reads, so that they are not read again to know them."""
     PULSE = "pulse.json"
     """While checkpoints are evaluated: how it stands."""
     TRAINING = "training.json"

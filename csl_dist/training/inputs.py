@@ -5,6 +5,7 @@ from functools import partial
 
 from csl_dist.config import RunConfig
 from csl_dist.data.annotations import Annotations
+from csl_dist.data.content import Contents, read_contents
 from csl_dist.features.opened import RunFeatures, open_base
 from csl_dist.features.source import DerivedFeatures, FeatureSource, timelines
 from csl_dist.features.store import FeatureStore
@@ -23,6 +24,7 @@ class Inputs:
     features: RunFeatures
     labels: Annotations
     checkpoints: RunCheckpoints
+    contents: Contents
 
     def model_spec(self, scorer: str) -> ModelSpec:
         """How a scorer of the run is built."""
@@ -41,14 +43,15 @@ class Inputs:
 def open_inputs(config: RunConfig) -> Inputs:
     """Opens the dataset and stores of a config, and refuses what no stage could work with."""
     run = open_run(config)
-    base, to_extract = open_base(run)
+    contents = read_contents(run.paths)
+    base, to_extract = open_base(run, contents)
     checkpoints = RunCheckpoints(run)
     adapted = None
     if config.features.adapt is not None and isinstance(base, FeatureStore):
         adapted = partial(checkpoints.adapted_features, base=base)
     features = RunFeatures(base=base, to_extract=to_extract, adapted=adapted)
     labels = Annotations(run.dataset, config, partial(timelines, base))
-    inputs = Inputs(run, features, labels, checkpoints)
+    inputs = Inputs(run, features, labels, checkpoints, contents)
     for scorer in config.scorers:
         refuse_unbuildable(scorer, inputs.model_spec(scorer))
     return inputs

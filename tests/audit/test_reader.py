@@ -144,7 +144,8 @@ def test_audit_is_read_where_the_dataset_is_absent_and_nothing_is_written(
     """The copy is all that is opened, and is made read-only."""
     run_file = Path(made_root) / "run.json"
     dataset = str(csl_dist.open_audit(made_root).config.dataset.path)
-    run_file.write_text(run_file.read_text().replace(dataset, "/nowhere"))
+    for path in (run_file, Path(made_root) / "audits/0001/audit.json"):
+        path.write_text(path.read_text().replace(dataset, "/nowhere"))
     kept = {p: p.stat().st_mtime_ns for p in Path(made_root).rglob("*")}
     audit = csl_dist.open_audit(made_root)
     audit.flags()
@@ -157,8 +158,7 @@ def test_audit_is_read_where_the_dataset_is_absent_and_nothing_is_written(
 
 def test_run_in_progress_says_what_is_missing(made_root: str) -> None:
     root = Path(made_root)
-    for path in (root / "audit.json", root / "flags.parquet"):
-        path.unlink()
+    shutil.rmtree(root / "audits")
     shutil.rmtree(root / "scores.zarr/v3")
     for record in (root / "scores.zarr/records/v3").rglob("*.json"):
         record.unlink()

@@ -1,14 +1,18 @@
 """Auditing again under corrected labels, from the run root alone."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import builder
 import made_run
 import numpy as np
 import pytest
 from made_run import CLASSES, NUM_FRAMES, TRUE_LABELS, WRONG
 
 import csl_dist
+from csl_dist.audit.changes import audit_lines, flag_changes
+from csl_dist.audit.reader import Audit
 from csl_dist.audit.relabel import relabel
 from csl_dist.config import (
     ActivityNetConfig,
@@ -16,9 +20,12 @@ from csl_dist.config import (
     DatasetConfig,
     EgoperConfig,
     MstcnConfig,
+    ScoreConfig,
 )
 from csl_dist.data.layouts import corrected_labels
 from csl_dist.errors import DataError
+from csl_dist.pipeline import put_run
+from csl_dist.training.inputs import open_inputs
 from csl_dist.types import Split, Video
 
 
@@ -52,8 +59,8 @@ def test_new_audit_reads_the_new_labels_and_the_earlier_one_stays(
 ) -> None:
     before = csl_dist.open_audit(made_root).csl("v2")
     relabel(made_root, fixed)
-    newest, first = csl_dist.open_audit(made_root), csl_dist.open_audit(made_root, revision=0)
-    assert (newest.revision, first.revision, newest.revisions) == (1, 0, [0, 1])
+    newest, first = csl_dist.open_audit(made_root), csl_dist.open_audit(made_root, revision=1)
+    assert (newest.revision, first.revision, newest.revisions) == (2, 1, [1, 2])
     assert (newest.annotation("v2").labels_T == TRUE_LABELS).all()
     assert newest.csl("v2") == pytest.approx(first.csl("v2", labels=TRUE_LABELS), rel=1e-5)
     assert (first.csl("v2") == before).all()
@@ -68,31 +75,99 @@ def test_labels_corrected_twice_make_a_history(made_root: str, fixed: Path) -> N
     worse[200:260] = 0
     (fixed / "v3.txt").write_text(made_run.label_text(worse))
     made = relabel(made_root, fixed)
-    assert made.after.revision == 2
-    assert made.after.record.changed == ("v3",)
+    assert made.after.revision == 3
+    assert set(made.corrections.video) == {"v3"}
     assert set(made.new.video) == {"v3"}
-    audits = [csl_dist.open_audit(made_root, revision=n) for n in (0, 1, 2)]
+    audits = [csl_dist.open_audit(made_root, revision=n) for n in (1, 2, 3)]
     assert [set(audit.flags().video) for audit in audits] == [{"v2"}, set(), {"v3"}]
     assert (audits[2].annotation("v2").labels_T == TRUE_LABELS).all()
     assert audits[2].flags()["rank"].tolist() == list(range(1, len(made.new) + 1))
 
 
-def test_audit_made_anew_is_the_newest_whatever_was_relabelled_before(
-    made_root: str, fixed: Path
+def audited_again(folder: Path, **flag: object) -> Audit:
+    """What `csl audit` shows after the config's rule was changed."""
+    config = made_run.config_of(folder, replace(made_run.PAPERS_FLAGS, **flag))  # type: ignore[arg-type]
+    builder.finish_run(open_inputs(config))
+    return csl_dist.open_audit(config.root)
+
+
+def test_audit_by_another_rule_after_relabelling_is_what_people_see(
+    tmp_path: Path, fixed: Path
 ) -> None:
-    relabel(made_root, fixed)
-    path = Path(made_root) / "audit.json"
-    content = json.loads(path.read_text()) | {"made_from": "other scores"}
-    path.write_text(json.dumps(content))
-    assert csl_dist.open_audit(made_root).revision == 0
-    assert csl_dist.open_audit(made_root, revision=1).flags().empty
+    root = made_run.make_run(tmp_path / "made")
+    relabel(root, fixed)
+    assert csl_dist.open_audit(root).flags().empty
+    newest = audited_again(tmp_path / "made", rule="top", percent=10.0)
+    assert newest.revision == 3
+    assert newest.settings.flag.rule == "top"
+    assert len(newest.flags()) > 0
+    assert (newest.annotation("v2").labels_T == made_run.labels_of("v2")).all()
+    lines = audit_lines(root)
+    assert lines[1].changes == ("labels that correct audit 1", "scores of 1 video")
+    assert "the dataset's own labels again" in lines[2].changes
+    assert "flag.rule validation → top" in lines[2].changes
+
+
+def test_audit_with_nothing_changed_after_relabelling_makes_none(
+    tmp_path: Path, fixed: Path
+) -> None:
+    root = made_run.make_run(tmp_path / "made")
+    relabel(root, fixed)
+    newest = audited_again(tmp_path / "made")
+    assert (newest.revision, newest.revisions) == (2, [1, 2]), "corrected labels stay in sight"
+
+
+def test_other_settings_of_a_later_command_do_not_change_what_an_audit_shows(
+    tmp_path: Path,
+) -> None:
+    root = made_run.make_run(tmp_path / "made")
+    before = csl_dist.open_audit(root)
+    deciding_T, tau = before.deciding_score("v2"), before.record.thresholds["v2"]
+    config = made_run.config_of(tmp_path / "made")
+    other = replace(config, score=ScoreConfig(window=101, weighted=False))
+    put_run(open_inputs(other))
+    after = csl_dist.open_audit(root)
+    assert (after.deciding_score("v2") == deciding_T).all()
+    assert after.record.thresholds["v2"] == tau
+    assert after.config.score.window == config.score.window
+
+
+def test_classes_of_a_later_command_do_not_rename_an_audit(tmp_path: Path) -> None:
+    root = made_run.make_run(tmp_path / "made")
+    (tmp_path / "made" / "classes.txt").write_text("z\na\nb\nc\n")
+    put_run(open_inputs(made_run.config_of(tmp_path / "made")))
+    audit = csl_dist.open_audit(root)
+    assert audit.classes == CLASSES
+    assert audit.flags().label.tolist() == ["c"]
+
+
+def test_changes_of_flags_are_told_as_came_went_and_moved(tmp_path: Path) -> None:
+    root = made_run.make_run(tmp_path / "made")
+    audited_again(tmp_path / "made", rule="top", percent=60.0, min_frames=3)
+    first, second = (csl_dist.open_audit(root, revision=n) for n in (1, 2))
+    changes = flag_changes(first, second)
+    assert len(changes.came) + len(changes.moved) + changes.num_same == len(second.flags())
+    assert len(changes.came) > 0
+    back = flag_changes(second, first)
+    assert len(back.went) == len(changes.came)
+    same = flag_changes(first, first)
+    assert (len(same.came), len(same.went), len(same.moved), same.num_same) == (0, 0, 0, 1)
+
+
+def test_root_that_was_moved_is_read_and_relabelled(tmp_path: Path, fixed: Path) -> None:
+    root = Path(made_run.make_run(tmp_path / "made"))
+    moved = root.rename(tmp_path / "elsewhere")
+    audit = csl_dist.open_audit(str(moved))
+    assert audit.config.root == str(moved)
+    assert len(audit.flags()) == 1
+    assert relabel(str(moved), fixed).after.flags().empty
 
 
 def test_labels_that_change_nothing_are_told_so(made_root: str, tmp_path: Path) -> None:
     (tmp_path / "v3.txt").write_text(made_run.label_text(TRUE_LABELS))
-    with pytest.raises(DataError, match="are those of audit 0 already"):
+    with pytest.raises(DataError, match="are those of audit 1 already"):
         relabel(made_root, tmp_path / "v3.txt")
-    assert csl_dist.open_audit(made_root).revisions == [0]
+    assert csl_dist.open_audit(made_root).revisions == [1]
 
 
 @pytest.mark.parametrize(

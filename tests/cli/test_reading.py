@@ -92,6 +92,8 @@ def test_relabel_tells_what_got_better_and_report_shows_it(made_root: str, tmp_p
     assert "1 spans in 1 videos; 1 are less suspicious now, 1 are below the threshold" in printed
     assert "1 before, 0 now; 1 resolved, 0 new" in printed
     report = csl("report", made_root, "--figures", tmp_path / "figures").stdout
-    assert "relabelled/0001/report.html" in report
+    assert "run/report.html" in report
     assert (tmp_path / "figures/losses.pdf").exists()
-    assert f"{made_root}/report.html" in csl("report", made_root, "--revision", "0").stdout
+    assert (
+        f"{made_root}/audits/0001/report.html" in csl("report", made_root, "--revision", "1").stdout
+    )

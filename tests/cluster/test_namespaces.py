@@ -34,7 +34,8 @@ from csl_dist import open_audit
 from csl_dist.storage.url import Storage
 audit = open_audit(sys.argv[1])
 csl = {video.id: audit.csl(video.id).tolist() for video in audit.held_out_videos()}
-print(json.dumps({"metrics": Storage(sys.argv[1]).read_json("metrics.json"), "csl": csl}))
+metrics = Storage(sys.argv[1]).read_json("audits/0001/metrics.json")
+print(json.dumps({"metrics": metrics, "csl": csl}))
 """
 """Prints what a run found."""
 

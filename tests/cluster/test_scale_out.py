@@ -50,7 +50,7 @@ predict: {{group_frames: 150}}
 """)
     result = csl("run", path)
     assert result.returncode == 0, result.stderr
-    return [str(path)], folder / "run" / "metrics.json"
+    return [str(path)], folder / "run/audits/0001/metrics.json"
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +145,9 @@ def test_disturbed_job_on_s3_gives_the_metrics_of_a_local_run(
     scored = {path for path in puts if ROWS in path}
     assert scored, "something was left to score"
     assert not scored & passed, "units that were done are not done again"
-    assert json.loads(Storage(ROOT).read("metrics.json")) == json.loads(local_metrics.read_text())
+    assert json.loads(Storage(ROOT).read("audits/0001/metrics.json")) == json.loads(
+        local_metrics.read_text()
+    )
     assert len(way.faults) > 5
 
 

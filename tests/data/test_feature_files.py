@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import zarr
 
+from csl_dist.data.content import Contents
 from csl_dist.data.feature_files import (
-    feature_file_facts,
+    feature_content,
     inspect,
     inspect_all,
     open_features,
@@ -149,11 +150,11 @@ def test_square_file_lies_as_the_others_do(tmp_path: Path, frames_last: bool) ->
 
 def test_changed_chunk_of_a_zarr_array_is_noticed(tmp_path: Path) -> None:
     source = write(tmp_path, "zarr#one", VALUES)
-    before = feature_file_facts(source)
-    assert feature_file_facts(source) == before
+    before = feature_content(source, Contents())
+    assert feature_content(source, Contents()) == before
     chunk = next(p for p in (tmp_path / "features.zarr/one/c").rglob("*") if p.is_file())
     chunk.write_bytes(chunk.read_bytes() + b"x")
-    assert feature_file_facts(source) != before
+    assert feature_content(source, Contents()) != before
 
 
 def test_lonely_square_file_lies_as_its_layout_has_it(tmp_path: Path) -> None:

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from builder import grey_pictures, write_video
 
+from csl_dist.data.content import Contents
 from csl_dist.data.media.timeline import sampled
-from csl_dist.data.media.video import VideoFile, file_facts, whole_frames
+from csl_dist.data.media.video import VideoFile, whole_frames
 from csl_dist.errors import DataError
 
 
@@ -71,11 +72,14 @@ def test_file_that_is_no_video_is_refused(tmp_path: Path, content: bytes) -> Non
         VideoFile(str(path)).times()
 
 
-def test_file_facts_tell_a_replaced_file(clip: Path) -> None:
-    before = file_facts(str(clip))
-    assert file_facts(str(clip)) == before
+def test_content_tells_a_replaced_file_and_not_a_copied_one(clip: Path) -> None:
+    video = VideoFile(str(clip))
+    before = video.content(Contents())
+    copy = clip.with_name("copy.mp4")
+    copy.write_bytes(clip.read_bytes())
+    assert VideoFile(str(copy)).content(Contents()) == before
     clip.write_bytes(clip.read_bytes()[:-1])
-    assert file_facts(str(clip)) != before
+    assert video.content(Contents()) != before
 
 
 @pytest.mark.parametrize(

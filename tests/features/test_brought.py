@@ -61,7 +61,7 @@ def test_init_check_and_run_on_features_alone_with_folds_and_planted_errors(
     result = run_csl("run", config, *arguments)
     assert result.returncode == 0, result.stderr
     assert "ready-made, 12 wide" in result.stdout
-    metrics = json.loads((root / "metrics.json").read_text())
+    metrics = json.loads((root / "audits/0001/metrics.json").read_text())
     assert metrics["videos"] == 16, "folds audit every video"
     assert metrics["scorers"]["framewise"]["mislabel"]["csl_smoothed"]["auc_micro"][0] > 0.9
     assert "jitter" in metrics["scorers"]["framewise"]

@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 from made_run import NUM_FRAMES, config_of, make_run
 
+from csl_dist.audit.reader import open_audit
 from csl_dist.config import AuditConfig, FlagConfig, RunConfig
 from csl_dist.data.annotations import Annotations
 from csl_dist.features.source import timelines
-from csl_dist.flag.calibrate import write_calibration
+from csl_dist.flag.calibrate import make_calibration
+from csl_dist.flag.calibration import Calibration
+from csl_dist.flag.stage import settings_of
 from csl_dist.score.store import ScoreStore
 from csl_dist.training.inputs import Inputs, open_inputs
 from csl_dist.types import Split, Video
@@ -29,17 +32,18 @@ def inputs(config: RunConfig) -> Inputs:
     return open_inputs(config)
 
 
-def write_copies(inputs: Inputs, *, level: float) -> None:
-    """Scores of the copies: 0, and a level where steps are swapped."""
-    scores = ScoreStore(inputs.run.paths.scores)
+def calibrated(inputs: Inputs, *, level: float) -> Calibration:
+    """With scores of the copies: 0, and a level where steps are swapped."""
+    store, config = ScoreStore(inputs.run.paths.scores), inputs.run.config
+    versions = {s: dict(made) for s, made in open_audit(config.root).record.scores.items()}
     for copy in inputs.labels.swapped_copies:
         score = np.zeros(NUM_FRAMES)
         for span in copy.spans:
             score[span.start : span.stop] = level
-        for scorer in inputs.run.config.scorers:
-            unit = scores.unit(copy.wrong.video, scorer, f"made {level}")
-            scores.retire([unit])
-            scores.write(copy.wrong.video, scorer, unit, {"csl": score})
+        for scorer in config.scorers:
+            versions[scorer][copy.wrong.video] = f"made {level}"
+            store.write(copy.wrong, scorer, f"made {level}", {"csl": score}, np.ones(3))
+    return make_calibration(inputs, versions, settings_of(config))
 
 
 def labels_of(inputs: Inputs, videos: tuple[Video, ...]) -> Annotations:
@@ -81,15 +85,11 @@ def test_without_validation_videos_copies_are_of_audited_ones(inputs: Inputs) ->
 def test_swaps_count_as_found_where_their_scores_are_high(
     inputs: Inputs, level: float, share: float
 ) -> None:
-    write_copies(inputs, level=level)
-    found = write_calibration(inputs)
+    found = calibrated(inputs, level=level)
     assert found.swaps is not None
     assert (found.swaps.planted, found.swaps.flagged) == (1, share)
     assert f"of 1 pairs of steps swapped there, {share:.0%} are flagged (0% of" in found.sentence()
 
 
-def test_calibration_is_made_again_when_copies_score_otherwise(inputs: Inputs) -> None:
-    write_copies(inputs, level=9.0)
-    before = write_calibration(inputs)
-    write_copies(inputs, level=0.0)
-    assert write_calibration(inputs) != before
+def test_calibration_follows_what_copies_score(inputs: Inputs) -> None:
+    assert calibrated(inputs, level=9.0) != calibrated(inputs, level=0.0)

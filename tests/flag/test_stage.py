@@ -9,6 +9,7 @@ import pytest
 from builder import MadeVideo, write_checkpoints, write_manifest, write_trajectories
 from rich.console import Console
 
+from csl_dist.audit.revision import AuditStore
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import (
     AuditConfig,
@@ -18,18 +19,22 @@ from csl_dist.config import (
     RunConfig,
     ScorerConfig,
 )
+from csl_dist.errors import DataError
 from csl_dist.evaluate.baselines import BASELINES
 from csl_dist.evaluate.stage import evaluate
-from csl_dist.flag.calibrate import write_calibration
-from csl_dist.flag.record import read_flags
-from csl_dist.flag.stage import flag, write_video_outliers
+from csl_dist.flag.calibrate import make_calibration
+from csl_dist.flag.calibration import Calibration
+from csl_dist.flag.stage import flag, settings_of
 from csl_dist.measures import BASES, SCORE_NAMES
-from csl_dist.score.store import ScoreStore
+from csl_dist.score.store import ScoreStore, Versions
 from csl_dist.score.table import read_score_tables
+from csl_dist.storage.paths import RunPaths
+from csl_dist.storage.url import Storage
 from csl_dist.training.inputs import Inputs, open_inputs
 from csl_dist.types import Split, Video
 
 NUM_FRAMES = 40
+VERSION = "made"
 SUSPICIOUS = slice(10, 20)
 
 
@@ -67,8 +72,9 @@ def write_scores(inputs: Inputs) -> None:
             score = np.linspace(0, 1, NUM_FRAMES)
             if video.split is Split.AUDIT and scorer == "transformer":
                 score[SUSPICIOUS] = 5.0
-            unit = scores.unit(video.id, scorer, "made")
-            scores.write(video.id, scorer, unit, {"csl": score, "margin": -0.6 + 0 * score})
+            [annotation] = inputs.labels.of([video.id], video.split)
+            made = {"csl": score, "margin": -0.6 + 0 * score}
+            scores.write(annotation, scorer, VERSION, made, np.ones(2))
             write_trajectory(inputs, scorer, video)
 
 
@@ -88,15 +94,30 @@ def write_trajectory(inputs: Inputs, scorer: str, video: Video) -> None:
     )
 
 
+def versions_of(inputs: Inputs) -> Versions:
+    """The scores that `write_scores` wrote."""
+    videos = [video.id for video in inputs.run.dataset.in_split(Split.VAL, Split.AUDIT)]
+    return {scorer: dict.fromkeys(videos, VERSION) for scorer in inputs.run.config.scorers}
+
+
 def write_flags(config: RunConfig) -> int:
-    """Flags a run whose scores are there; how many there are."""
+    """Flags a run whose scores are there; the number of its audit."""
     inputs = open_inputs(config)
-    flag(Stage(inputs=inputs, console=Console(quiet=True)))
-    return len(read_flags(inputs.run.paths))
+    return flag(Stage(inputs=inputs, console=Console(quiet=True)), versions_of(inputs))
+
+
+def store_at(config: RunConfig) -> AuditStore:
+    return AuditStore(RunPaths(Storage(config.root)))
 
 
 def flags_of(config: RunConfig) -> pd.DataFrame:
-    return read_flags(open_inputs(config).run.paths)
+    store = store_at(config)
+    return store.flags(store.numbers()[-1])
+
+
+def calibration_of(config: RunConfig) -> Calibration:
+    inputs = open_inputs(config)
+    return make_calibration(inputs, versions_of(inputs), settings_of(config))
 
 
 @pytest.fixture
@@ -107,7 +128,7 @@ def config(tmp_path: Path) -> RunConfig:
 
 
 def test_suspicious_span_becomes_a_flag_with_kind_and_suggestion(config: RunConfig) -> None:
-    assert write_flags(config) == 2
+    assert write_flags(config) == 1
     flags = flags_of(config)
     assert flags.video.tolist() == ["v2", "v3"]
     first = flags.iloc[0]
@@ -117,19 +138,55 @@ def test_suspicious_span_becomes_a_flag_with_kind_and_suggestion(config: RunConf
     assert first.kind == "disorder", "single frames look right"
     assert first.kind_confidence > 0.5
     assert first.why.startswith("The frames look like a, as labelled, but at this point")
-    written = pd.read_csv(Path(config.root) / "flags.csv")
+    written = pd.read_csv(Path(config.root) / "audits/0001/flags.csv")
     assert written.video.tolist() == flags.video.tolist()
     assert list(written.columns) == list(flags.columns)
 
 
-def test_flags_are_not_made_again_without_need(config: RunConfig) -> None:
+def test_audit_is_not_made_again_without_need(config: RunConfig) -> None:
+    assert write_flags(config) == 1
+    folder = Path(config.root) / "audits/0001"
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert write_flags(config) == 1
+    assert store_at(config).numbers() == [1]
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_audit_that_was_not_finished_is_not_shown_and_its_number_is_used(config: RunConfig) -> None:
+    folder = Path(config.root) / "audits/0001"
+    folder.mkdir(parents=True)
+    (folder / "flags.parquet").write_bytes(b"half")
+    assert store_at(config).numbers() == []
+    assert write_flags(config) == 1
+    assert len(flags_of(config)) == 2
+
+
+def test_other_rule_makes_another_audit_and_leaves_the_first_as_it_was(config: RunConfig) -> None:
     write_flags(config)
-    path = Path(config.root) / "flags.parquet"
-    before = path.stat().st_mtime_ns
+    folder = Path(config.root) / "audits/0001"
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    rare = replace(config, flag=replace(config.flag, min_frames=30))
+    assert write_flags(rare) == 2
+    store = store_at(config)
+    assert (len(store.flags(1)), len(store.flags(2))) == (2, 0)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert write_flags(config) == 3, "back to the first rule is a new audit, which people see"
+
+
+def test_removed_audit_leaves_its_number_and_shared_scores(config: RunConfig) -> None:
     write_flags(config)
-    assert path.stat().st_mtime_ns == before
-    path.unlink()
-    assert write_flags(config) == 2, "a lost file is made again"
+    write_flags(replace(config, flag=replace(config.flag, min_frames=30)))
+    store = store_at(config)
+    store.remove(2)
+    assert store.numbers() == [1]
+    assert len(store.flags(1)) == 2
+    assert write_flags(replace(config, flag=replace(config.flag, min_frames=31))) == 3
+    store.remove(1)
+    assert ScoreStore(RunPaths(Storage(config.root)).scores).done(), "audit 3 has them, too"
+    store.remove(3)
+    assert not ScoreStore(RunPaths(Storage(config.root)).scores).done()
+    with pytest.raises(DataError, match="has no audit 3; it has none"):
+        store.remove(3)
 
 
 def test_flags_follow_a_video_that_changes_its_split(config: RunConfig) -> None:
@@ -150,28 +207,33 @@ def test_flags_follow_a_scorer_that_is_taken_out(config: RunConfig) -> None:
 
 
 def test_calibration_plants_errors_in_validation_videos_and_is_kept(config: RunConfig) -> None:
-    found = write_calibration(open_inputs(config))
+    found = calibration_of(config)
     assert (found.planted_in, found.videos) == (Split.VAL, 1)
     assert found.planted_spans >= 1
     assert found.recall == 1.0, "a label of 20 % stands out among labels of 80 %"
-    path = Path(config.root) / "calibration.json"
-    before = path.stat().st_mtime_ns
-    assert write_calibration(open_inputs(config)) == found
-    assert path.stat().st_mtime_ns == before
+    write_flags(config)
+    assert store_at(config).calibration(1) == found
 
 
 def test_calibration_without_validation_videos_plants_in_those_to_audit(config: RunConfig) -> None:
     manifest = Path(config.dataset.path) / "manifest.csv"
     manifest.write_text(manifest.read_text().replace("v1.txt,val", "v1.txt,train"))
-    found = write_calibration(open_inputs(config))
+    found = calibration_of(config)
     assert (found.planted_in, found.videos) == (Split.AUDIT, 2)
     assert "2 audited videos" in found.sentence()
 
 
 def test_ensemble_decides_where_it_is_asked_to(config: RunConfig) -> None:
     config = replace(config, flag=replace(config.flag, scorer="ensemble"))
-    assert write_flags(config) == 2
-    table = read_score_tables(open_inputs(config))[Split.AUDIT]
+    write_flags(config)
+    assert len(flags_of(config)) == 2
+    inputs = open_inputs(config)
+    table = read_score_tables(
+        ScoreStore(inputs.run.paths.scores),
+        versions_of(inputs),
+        {split: inputs.labels.in_split(split) for split in (Split.AUDIT, Split.VAL)},
+        settings_of(config),
+    )[Split.AUDIT]
     assert set(table.scores) == {"transformer", "framewise", "ensemble"}
 
 
@@ -185,12 +247,11 @@ def test_metrics_tell_scores_baselines_and_flags(config: RunConfig) -> None:
     scores = ScoreStore(inputs.run.paths.scores)
     for scorer in config.scorers:
         for video in ("v1", "v2", "v3"):
-            score = scores.read(video, scorer, "csl")
-            unit = scores.unit(video, scorer, "made")
-            scores.write(video, scorer, unit, dict.fromkeys(BASES, score))
+            score = scores.read(video, scorer, "csl", VERSION)
+            annotation, weights_C = scores.read_annotation(video, scorer, VERSION)
+            scores.write(annotation, scorer, VERSION, dict.fromkeys(BASES, score), weights_C)
     stage = Stage(inputs=inputs, console=Console(quiet=True))
-    flag(stage)
-    metrics = evaluate(stage)
+    metrics = evaluate(stage, flag(stage, versions_of(inputs)))
     by_name = metrics["scorers"]["transformer"]["mislabel"]
     assert {*SCORE_NAMES, *BASELINES} == set(by_name)
     value, low, high = by_name["csl"]["auc_micro"]
@@ -206,8 +267,9 @@ def test_metrics_tell_scores_baselines_and_flags(config: RunConfig) -> None:
 
 
 def test_videos_are_listed_by_how_far_they_lie_off(config: RunConfig) -> None:
-    assert write_video_outliers(open_inputs(config)) == []
-    table = pd.read_csv(Path(config.root) / "videos.csv")
+    write_flags(config)
+    assert store_at(config).outliers(1) == []
+    table = pd.read_csv(Path(config.root) / "audits/0001/videos.csv")
     assert set(table.video) == {"v2", "v3"}
 
 

@@ -166,16 +166,18 @@ def test_page_of_a_run_without_video_files_or_flags(
     assert "data:image/jpeg" not in page
 
 
-def test_report_of_corrected_labels_lies_beside_the_first(made_root: str, tmp_path: Path) -> None:
+def test_report_of_an_earlier_audit_goes_beside_its_flags(made_root: str, tmp_path: Path) -> None:
     import made_run
 
     fixed = tmp_path / "v2.txt"
     fixed.write_text(made_run.label_text(made_run.TRUE_LABELS))
     first = write_report(csl_dist.open_audit(made_root))
+    assert first == f"{made_root}/report.html"
     made = relabel(made_root, fixed)
     second = write_report(made.after)
-    assert first == f"{made_root}/report.html"
-    assert second == f"{made_root}/relabelled/0001/report.html"
+    assert second == f"{made_root}/report.html", "the report in the root is of the newest audit"
+    first = write_report(csl_dist.open_audit(made_root, revision=1))
+    assert first == f"{made_root}/audits/0001/report.html"
     page = Path(second).read_text()
     assert "What was corrected" in page
     assert "No span is above the threshold" in page

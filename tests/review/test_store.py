@@ -302,18 +302,18 @@ def test_decision_on_an_audit_that_was_made_anew_is_refused(
     client = client_of(made_root)
     span = flag_of(made_root)
     path = "/api/audits/run/reviews"
-    assert client.post(path, json=decision(*span, revision=0)).status_code == 201
+    assert client.post(path, json=decision(*span, revision=1)).status_code == 201
     (tmp_path / "fixed").mkdir()
     moved = made_run.TRUE_LABELS.copy()
     moved[100] = 0  # in another video
     (tmp_path / "fixed" / "v3.txt").write_text(made_run.label_text(moved))
     relabel(made_root, tmp_path / "fixed")
     assert flag_of(made_root) == span
-    late = client.post(path, json=decision(*span, revision=0))
+    late = client.post(path, json=decision(*span, revision=1))
     assert "load the page again" in refusal(late, 409)
     assert client.get("/api/audits/run/progress").json()["decided"] == 0
-    assert client.get("/api/audits/run/progress?revision=0").json()["decided"] == 1
-    assert client.post(path, json=decision(*span, revision=1)).status_code == 201
+    assert client.get("/api/audits/run/progress?revision=1").json()["decided"] == 1
+    assert client.post(path, json=decision(*span, revision=2)).status_code == 201
 
 
 def test_progress_says_which_decision_was_last(made_root: str) -> None:

@@ -76,7 +76,7 @@ def test_audits_are_listed_and_described(client: TestClient, root: str) -> None:
         "id": "run",
         "root": root,
         "ready": True,
-        "revision": 0,
+        "revision": 1,
         "videos": 2,
         "flags": 1,
     }
@@ -270,8 +270,9 @@ def test_frame_folder_is_shown_as_pictures(made_root: str, tmp_path: Path) -> No
         "v2": {"source": str(folder), "media": Media.FRAMES, "source_fps": 10.0},
         "v3": {"source": "features.npy", "media": Media.FEATURES},
     }
-    videos = [replace(video, **changed.get(video.id, {})) for video in read_videos(paths)]
-    put_videos(paths, videos)
+    folder = paths.audit(1)
+    videos = [replace(video, **changed.get(video.id, {})) for video in read_videos(folder)]
+    put_videos(folder, videos)
     assert len(FrameFolder(str(folder), 10.0).times()) == NUM_FRAMES
     client = client_of(made_root)
     facts = client.get("/api/audits/run/video?video=v2").json()
@@ -324,9 +325,9 @@ def test_new_revision_is_noticed_and_old_ones_stay(
     (tmp_path / "fixed").mkdir()
     (tmp_path / "fixed" / "v2.txt").write_text(made_run.label_text(TRUE_LABELS))
     relabel(made_root, tmp_path / "fixed")
-    assert client.get("/api/audits/run").json()["revision"] == 1
+    assert client.get("/api/audits/run").json()["revision"] == 2
     assert client.get("/api/audits/run/flags").json()["total"] == 0
-    assert client.get("/api/audits/run/flags?revision=0").json()["total"] == 1
+    assert client.get("/api/audits/run/flags?revision=1").json()["total"] == 1
     assert "it has" in refusal(client.get("/api/audits/run/flags?revision=7"), 404)
 
 
@@ -403,7 +404,7 @@ def test_ids_that_look_like_paths_find_nothing(client: TestClient, evil: str) ->
 
 
 def test_label_and_run_files_are_not_handed_out(client: TestClient) -> None:
-    for name in ("run.json", "v2.txt", "../run.json", "dataset.parquet"):
+    for name in ("run.json", "v2.txt", "../run.json", "videos.parquet"):
         assert client.get(f"/api/audits/run/media?video={name}").status_code == 404
         assert client.get(f"/static/{name}").status_code == 404
 

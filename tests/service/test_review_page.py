@@ -17,14 +17,13 @@ import uvicorn
 
 import csl_dist
 from csl_dist.audit.relabel import relabel
-from csl_dist.flag.record import read_flags
 from csl_dist.review.store import store_of
 from csl_dist.service import audits
 from csl_dist.service.app import create_app
 from csl_dist.service.settings import ServiceSettings
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.run_file import put_videos, read_videos
-from csl_dist.storage.tables import put_table
+from csl_dist.storage.tables import put_table, read_table
 from csl_dist.types import Split
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -60,8 +59,12 @@ def serving(*roots: str, **given: Any) -> Iterator[str]:
         thread.join(timeout=20)
 
 
+def read_flags(paths: RunPaths) -> pd.DataFrame:
+    return read_table(paths.audit(1), paths.FLAGS)
+
+
 def put_flags(paths: RunPaths, table: pd.DataFrame) -> None:
-    put_table(paths.root, paths.FLAGS, table)
+    put_table(paths.audit(1), paths.FLAGS, table)
 
 
 def more_flags(root: str) -> None:
@@ -270,9 +273,9 @@ def test_two_audits_with_the_same_videos_are_not_mixed_up(browser: Any, root: st
 
 def test_span_whose_video_can_not_be_read_can_be_passed(browser: Any, root: str) -> None:
     paths = csl_dist.open_audit(root).paths
-    videos = read_videos(paths)
+    videos = read_videos(paths.audit(1))
     lost = replace(next(video for video in videos if video.id == "v2"), id="lost")
-    put_videos(paths, [*videos, lost])
+    put_videos(paths.audit(1), [*videos, lost])
     table = read_flags(paths)
     put_flags(paths, table.assign(video=["lost", *table.video[1:]]))
     with serving(root) as address:
@@ -386,10 +389,10 @@ def test_page_fits_wide_and_narrow_screens(browser: Any, root: str, scheme: str)
 def test_thousand_videos_are_a_short_list_in_the_page(browser: Any, root: str) -> None:
     """Rows in sight are made, others are not; the last of 4,000 spans is a scroll away."""
     paths = csl_dist.open_audit(root).paths
-    videos = read_videos(paths)
+    videos = read_videos(paths.audit(1))
     template = next(video for video in videos if video.split is Split.AUDIT)
     names = [f"op{number:04d}" for number in range(1000)]
-    put_videos(paths, [*videos, *(replace(template, id=name) for name in names)])
+    put_videos(paths.audit(1), [*videos, *(replace(template, id=name) for name in names)])
     own = read_flags(paths)
     many = pd.concat([own.iloc[[0]].assign(video=name) for name in names for _ in range(4)])
     spans = [(5 * i % 290, 5 * i % 290 + 5) for i in range(len(many))]
@@ -411,8 +414,8 @@ def test_thousand_videos_are_a_short_list_in_the_page(browser: Any, root: str) -
 
 def test_videos_without_pictures_say_so(browser: Any, made_root: str) -> None:
     paths = csl_dist.open_audit(made_root).paths
-    videos = [replace(video, source="/nowhere/v.mp4") for video in read_videos(paths)]
-    put_videos(paths, videos)
+    videos = [replace(video, source="/nowhere/v.mp4") for video in read_videos(paths.audit(1))]
+    put_videos(paths.audit(1), videos)
     with serving(made_root) as address:
         ada = Reviewer(browser, address, "Ada")
         ada.see("#no-picture", "no picture")

@@ -152,7 +152,7 @@ def write_features(inputs: Inputs) -> None:
             timeline,
             chunk_frames=config.features.chunk_frames,
             dtype=config.features.dtype,
-            source=source.facts,
+            source={"content": source.content},
         )
         for span in spans:
             features_TD = rng.standard_normal((len(span), store.width()))

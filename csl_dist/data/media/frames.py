@@ -7,12 +7,12 @@ that start at 0 or 1 start at second 0; a first number above that leaves out wha
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
-from csl_dist.data.media.video import Pixels, file_facts
+from csl_dist.data.content import Contents
+from csl_dist.data.media.video import Pixels
 from csl_dist.errors import DataError
 from csl_dist.types import FloatArray
 
@@ -47,15 +47,9 @@ class FrameFolder:
                     "features.on_bad_frame: repeat_last"
                 )
 
-    def facts(self) -> dict[str, Any]:
-        """What tells a changed folder: its time, how many pictures, and the first and last."""
-        pictures = self.pictures()
-        ends = [pictures[min(pictures)], pictures[max(pictures)]]
-        return {
-            "modified_ns": Path(self.path).stat().st_mtime_ns,
-            "pictures": len(pictures),
-            "ends": [file_facts(path) for path in ends],
-        }
+    def content(self, contents: Contents) -> str:
+        """Changes with any picture of the folder."""
+        return contents.of_folder(self.path)
 
     def pictures(self) -> dict[float, str]:
         """Path of each picture by its time."""

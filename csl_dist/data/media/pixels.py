@@ -2,10 +2,11 @@
 
 import itertools
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from csl_dist.data.content import Contents
 from csl_dist.data.media.frames import FrameFolder
 from csl_dist.data.media.video import Pixels, VideoFile
 from csl_dist.errors import DataError
@@ -24,7 +25,7 @@ class PixelSource(Protocol):
 
     def decode(self, times_T: FloatArray) -> Iterator[Pixels | DataError]: ...
 
-    def facts(self) -> dict[str, Any]: ...
+    def content(self, contents: Contents) -> str: ...
 
 
 def pixel_source(video: Video) -> PixelSource:

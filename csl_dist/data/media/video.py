@@ -4,17 +4,16 @@ Frames are taken by timestamp, never by counting: the list of timestamps comes f
 without decoding, and a decoder that delivers other frames than those listed is an error.
 """
 
-import hashlib
 import itertools
 from collections import deque
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import av
 import numpy as np
 import numpy.typing as npt
 
+from csl_dist.data.content import Contents
 from csl_dist.errors import DataError
 from csl_dist.types import FloatArray, IntArray
 
@@ -92,8 +91,9 @@ class VideoFile:
             "set features.on_bad_frame: repeat_last"
         )
 
-    def facts(self) -> dict[str, Any]:
-        return file_facts(self.path)
+    def content(self, contents: Contents) -> str:
+        """Changes when the file is replaced by another."""
+        return contents.of_video(self.path)
 
 
 def _ticks(container: Any, stream: Any, num_packets: int | None = None) -> IntArray:
@@ -140,17 +140,6 @@ def whole_frames(frames: Iterable[Pixels | DataError]) -> Iterator[Pixels]:
         if isinstance(frame, DataError):
             raise frame
         yield frame
-
-
-def file_facts(path: str) -> dict[str, Any]:
-    """What tells a replaced file from the one that was read: size, time, hash of its head."""
-    try:
-        stat = Path(path).stat()
-        with Path(path).open("rb") as file:
-            head = hashlib.sha256(file.read(65536)).hexdigest()[:16]
-    except OSError as error:
-        raise DataError(f"can't read {path}: {error.strerror}") from error
-    return {"size": stat.st_size, "modified_ns": stat.st_mtime_ns, "head": head}
 
 
 def _open(path: str) -> Any:

@@ -1,0 +1,91 @@
+"""Contents: what identifies the files that a run reads: what is in them, not when they were written.
+
+A dataset that was copied is the same dataset. Reading terabytes to know that would take an hour, so
+that of large videos some blocks are read, spread over the file; of everything else, all. A file whose
+size and time are as noted is not read again.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from csl_dist.errors import DataError, StorageError
+from csl_dist.storage.paths import RunPaths
+from csl_dist.types import fingerprint
+
+BLOCK_BYTES = 1 << 16
+NUM_BLOCKS = 16
+"""Blocks of a large video that are read, the first and the last among them."""
+SAMPLED_BYTES = 4 << 20
+"""From this size on a video is large."""
+
+
+class Contents:
+    """Digests of files and folders, by path."""
+
+    def __init__(self, noted: Mapping[str, tuple[str, str]] | None = None):
+        self._noted = dict(noted or {})
+        """Size and time of what lies at a path, and its digest."""
+
+    def __repr__(self) -> str:
+        return f"Contents({len(self._noted)} paths)"
+
+    def of_video(self, path: str) -> str:
+        """Digest of a video file; of a large one, of its size and some blocks."""
+        return self._known(path, [Path(path)], sampled=True)
+
+    def of_file(self, path: str) -> str:
+        """Digest of all of a file."""
+        return self._known(path, [Path(path)])
+
+    def of_folder(self, path: str) -> str:
+        """Digest of the names and contents of all files below a folder."""
+        try:
+            files = sorted(file for file in Path(path).rglob("*") if file.is_file())
+        except OSError as error:
+            raise DataError(f"can't read {path}: {error.strerror}") from error
+        return self._known(path, files)
+
+    def put(self, paths: RunPaths) -> None:
+        """Notes all that is known in a run root."""
+        paths.root.put_json_if_changed(RunPaths.SOURCES, self._noted)
+
+    def _known(self, path: str, files: list[Path], *, sampled: bool = False) -> str:
+        try:
+            stats = [(str(file), file.stat()) for file in files]
+            signature = fingerprint([(n, s.st_size, s.st_mtime_ns) for n, s in stats])
+            if self._noted.get(path, ("", ""))[0] != signature:
+                self._noted[path] = signature, self._digest(path, files, sampled)
+        except OSError as error:
+            raise DataError(f"can't read {path}: {error.strerror}") from error
+        return self._noted[path][1]
+
+    @staticmethod
+    def _digest(path: str, files: list[Path], sampled: bool) -> str:
+        digest = hashlib.blake2b(digest_size=16)
+        for file in files:
+            size = file.stat().st_size
+            digest.update(
+                f"{file.relative_to(path) if file != Path(path) else ''} {size} ".encode()
+            )
+            with file.open("rb") as opened:
+                if not sampled or size < SAMPLED_BYTES:
+                    while block := opened.read(1 << 20):
+                        digest.update(block)
+                    continue
+                for number in range(NUM_BLOCKS):
+                    opened.seek(number * (size - BLOCK_BYTES) // (NUM_BLOCKS - 1))
+                    digest.update(opened.read(BLOCK_BYTES))
+        return digest.hexdigest()
+
+
+def read_contents(paths: RunPaths) -> Contents:
+    """What a run root has noted; nothing where it has not, or it can't be read."""
+    try:
+        if not paths.root.exists(RunPaths.SOURCES):
+            return Contents()
+        noted: dict[str, Any] = paths.root.read_json(RunPaths.SOURCES)
+        return Contents({path: (str(seen), str(made)) for path, (seen, made) in noted.items()})
+    except (AttributeError, StorageError, TypeError, ValueError):
+        return Contents()
