@@ -1,9 +1,10 @@
 """Commands that look at a run: `csl status`, `report`, `export`; and `relabel`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from csl_dist.cli.app import Revision, Root, app, console, say
 
@@ -103,7 +104,18 @@ def relabel(
     say(f"audit {number}: {write_report(made.after)}; audit {earlier} stays: --revision {earlier}")
 
 
-audits = typer.Typer(no_args_is_help=True, help="Audits of a run, each written once.")
+class ListByDefault(TyperGroup):
+    """`csl audits ROOT` is `csl audits ls ROOT`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            args = ["ls", *args]
+        return super().parse_args(ctx, args)
+
+
+audits = typer.Typer(
+    cls=ListByDefault, no_args_is_help=True, help="Audits of a run, each written once."
+)
 app.add_typer(audits, name="audits", rich_help_panel="Results")
 
 

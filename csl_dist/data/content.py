@@ -1,7 +1,7 @@
-"""Contents: what identifies the files that a run reads: what is in them, not when they were written.
+"""Contents: files are identified by what is in them, not by when they were written.
 
 A dataset that was copied is the same dataset. Reading terabytes to know that would take an hour, so
-that of large videos some blocks are read, spread over the file; of everything else, all. A file whose
+of large videos some blocks are read, spread over the file; of everything else, all. A file whose
 size and time are as noted is not read again.
 """
 
@@ -26,7 +26,7 @@ class Contents:
 
     def __init__(self, noted: Mapping[str, tuple[str, str]] | None = None):
         self._noted = dict(noted or {})
-        """Size and time of what lies at a path, and its digest."""
+        """Size and time of what is at a path, and its digest."""
 
     def __repr__(self) -> str:
         return f"Contents({len(self._noted)} paths)"
@@ -66,9 +66,8 @@ class Contents:
         digest = hashlib.blake2b(digest_size=16)
         for file in files:
             size = file.stat().st_size
-            digest.update(
-                f"{file.relative_to(path) if file != Path(path) else ''} {size} ".encode()
-            )
+            name = "" if file == Path(path) else str(file.relative_to(path))
+            digest.update(f"{name} {size} ".encode())
             with file.open("rb") as opened:
                 if not sampled or size < SAMPLED_BYTES:
                     while block := opened.read(1 << 20):

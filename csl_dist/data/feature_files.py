@@ -122,7 +122,7 @@ def feature_shape(path: str) -> tuple[int, int]:
 
 
 def feature_content(source: str, contents: Contents) -> str:
-    """Changes with the content of a feature file; of a Zarr array, which is a folder, of its files."""
+    """Changes with what is in a feature file; a Zarr array is a folder of files."""
     path, _, name = source.partition("#")
     if path.endswith(".zarr"):
         return contents.of_folder(str(Path(path) / name))

@@ -97,3 +97,15 @@ def test_relabel_tells_what_got_better_and_report_shows_it(made_root: str, tmp_p
     assert (
         f"{made_root}/audits/0001/report.html" in csl("report", made_root, "--revision", "1").stdout
     )
+
+
+def test_audits_are_listed_compared_and_removed(made_root: str, tmp_path: Path) -> None:
+    fixed = tmp_path / "v2.txt"
+    fixed.write_text(made_run.label_text(made_run.TRUE_LABELS))
+    csl("relabel", made_root, fixed)
+    listed = csl("audits", made_root).stdout
+    assert "labels that correct audit 1" in " ".join(listed.split())
+    assert "flags: 0 came, 1 went, 0 moved, 0 stayed" in csl("diff", made_root, "1", "2").stdout
+    assert "removed: audit 2" in csl("audits", "rm", made_root, "2").stdout
+    assert csl("query", made_root, "flags", "--format", "csv").stdout.count("\n") == 2
+    assert "has no audit number 2" in csl("diff", made_root, "1", "2").stderr
