@@ -15,6 +15,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+RATE_SECONDS = 60.0
+"""Over which the time left is estimated."""
 LINE_SECONDS = 10.0
 """Time between two lines without a terminal."""
 
@@ -41,7 +43,7 @@ def progress_bar(console: Console, title: str, *, total: int, done: int = 0) -> 
             TimeRemainingColumn(),
             TextColumn("{task.fields[note]}", style="dim"),
         )
-        with Progress(*columns, console=console) as progress:
+        with Progress(*columns, console=console, speed_estimate_period=RATE_SECONDS) as progress:
             task = progress.add_task(title, total=total, completed=done, note="")
             yield _TerminalBar(progress, task)
     else:

@@ -1,10 +1,13 @@
 """Pulse: what a running audit says of itself every few seconds, for readers on other machines."""
 
 import time
+from collections import deque
 from dataclasses import asdict, dataclass
 
 from csl_dist.storage.paths import RunPaths
 
+RATE_SECONDS = 60.0
+"""Over which a rate is taken."""
 STALE_SECONDS = 60.0
 """An audit that has said nothing for longer may have been killed, or has a very long unit."""
 
@@ -17,7 +20,7 @@ class Pulse:
     units_total: int
     units_in_flight: int
     frame_rate: float
-    """Frames x checkpoints per second since prediction began."""
+    """Frames x checkpoints per second, in the last minute."""
     seconds_left: float | None
     """None where nothing is done yet that would tell."""
     lost_workers: int
@@ -50,6 +53,27 @@ class Pulse:
         if age <= STALE_SECONDS:
             return said
         return f"{said}; that was {duration(age)} ago, and nothing since: has it been killed?"
+
+
+class RecentRate:
+    """How fast work goes, of the last minute: what came before may have been waiting."""
+
+    def __init__(self, now: float):
+        self._marks = deque([(now, 0, 0)])
+        """Seconds, and units and frames done until then."""
+
+    def note(self, now: float, num_units: int, num_frames: int) -> None:
+        """More is done; the last mark before the minute stays, to measure from."""
+        _, units, frames = self._marks[-1]
+        self._marks.append((now, units + num_units, frames + num_frames))
+        while len(self._marks) > 2 and self._marks[1][0] < now - RATE_SECONDS:
+            self._marks.popleft()
+
+    def per_second(self) -> tuple[float, float]:
+        """Units and frames."""
+        (start, *before), (stop, *after) = self._marks[0], self._marks[-1]
+        seconds = max(stop - start, 1e-6)
+        return (after[0] - before[0]) / seconds, (after[1] - before[1]) / seconds
 
 
 def duration(seconds: float) -> str:

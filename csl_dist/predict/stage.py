@@ -26,7 +26,7 @@ from csl_dist.predict.plan import (
     plan_scorers,
     store_of,
 )
-from csl_dist.predict.pulse import Pulse, end_pulse, put_pulse
+from csl_dist.predict.pulse import Pulse, RecentRate, end_pulse, put_pulse
 from csl_dist.predict.trajectories import Rows
 from csl_dist.predict.units import PredictSlice, split_slices
 from csl_dist.training.inputs import Inputs
@@ -99,9 +99,8 @@ class RowPrediction:
         self._num_lost = 0
         self._bad: set[str] = set()
         self._busy_seconds = 0.0
-        self._num_predicted = 0
-        """Units done in these rounds; `_num_done` also has those of earlier runs."""
-        self._num_frames = 0
+        self._rate = RecentRate(0.0)
+        """Over the seconds in which rounds went on."""
         self._last_pulse = 0.0
 
     def predict(self, plans: Sequence[ScorerPlan], pool: ActorPool) -> int:
@@ -123,18 +122,15 @@ class RowPrediction:
         part, result = done.task, done.result
         self._tell(part, result)
         self._num_done += len(part.units)
-        self._num_predicted += len(part.units)
-        self._num_frames += part.num_frames
-        rate = self._num_frames / self._busy_seconds
-        units_left = self._total - self._num_done
+        self._rate.note(self._busy_seconds, len(part.units), part.num_frames)
         # Units to come may not be known yet; those that are done stand for them.
-        seconds_a_unit = self._busy_seconds / self._num_predicted
+        unit_rate, frame_rate = self._rate.per_second()
         pulse = Pulse(
             units_done=self._num_done,
             units_total=self._total,
             units_in_flight=sum(len(running.units) for running in done.in_flight),
-            frame_rate=rate,
-            seconds_left=units_left * seconds_a_unit,
+            frame_rate=frame_rate,
+            seconds_left=(self._total - self._num_done) / unit_rate,
             lost_workers=self._num_lost,
             skipped_checkpoints=len(self._bad),
             at=time.time(),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from csl_dist.predict.pulse import Pulse, duration, end_pulse, put_pulse, read_pulse
+from csl_dist.predict.pulse import Pulse, RecentRate, duration, end_pulse, put_pulse, read_pulse
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.url import Storage
 
@@ -48,3 +48,19 @@ def test_pulse_is_read_from_storage_until_the_audit_ends(tmp_path: Path) -> None
 )
 def test_durations_as_people_say_them(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+def test_rate_is_that_of_the_last_minute_and_forgets_a_wait() -> None:
+    rate = RecentRate(0.0)
+    rate.note(3600.0, 1, 100)  # an hour of waiting for the first
+    for second in range(1, 301):
+        rate.note(3600.0 + second, 2, 200)
+    assert rate.per_second() == pytest.approx((2.0, 200.0))
+
+
+def test_rate_of_units_that_take_minutes_is_that_of_the_last_one() -> None:
+    rate = RecentRate(0.0)
+    rate.note(600.0, 1, 1000)
+    assert rate.per_second() == pytest.approx((1 / 600, 1000 / 600))
+    rate.note(900.0, 1, 1000)
+    assert rate.per_second() == pytest.approx((1 / 300, 1000 / 300))
