@@ -50,9 +50,7 @@ def best_temperature(logp_NC: FloatArray, labels_N: IntArray) -> float:
     return TEMPERATURES[int(np.argmax(likelihoods))]
 
 
-def emission_of(
-    trajectories: Sequence[FloatArray], temperatures: Sequence[float]
-) -> Emission:
+def emission_of(trajectories: Sequence[FloatArray], temperatures: Sequence[float]) -> Emission:
     """The emission of one video from the trajectories (E, T, C) and temperatures of its families."""
     late = [late_half(np.asarray(t, dtype=np.float64)) for t in trajectories]
     family_FTC = np.stack(

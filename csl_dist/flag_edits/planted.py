@@ -274,9 +274,9 @@ def shift(labels_T: IntArray, planting: Planting, rng: np.random.Generator) -> P
 
 
 def jitter(labels_T: IntArray, planting: Planting, rng: np.random.Generator) -> PlantedVideo:
-    """Every boundary moves by up to the longest span, and half of the segment that it enters."""
+    """Every boundary moves by up to the shortest span, and half of the segment that it enters."""
     pairs = neighbour_pairs(segments_of(labels_T))
-    longest = max(1, round(planting.span_seconds[1] * planting.fps))
+    longest = max(1, round(planting.span_seconds[0] * planting.fps))
     return _moved_boundaries(
         labels_T,
         pairs,

@@ -61,6 +61,7 @@ class Statistics:
     log_seconds_deviation_C: FloatArray
     count_CK: FloatArray
     before_CC: FloatArray
+    """Log of twice the probability that the row's class comes first: 0 where nothing is known."""
     position_CB: FloatArray
     """Log-density of a class over the parts of a video; 0 where it is as everywhere."""
 
@@ -130,7 +131,7 @@ def statistics_of(counts: Counts) -> Statistics:
             log_seconds_mean_C=mean_C,
             log_seconds_deviation_C=deviation_C,
             count_CK=np.log(count_CK / count_CK.sum(axis=1, keepdims=True)),
-            before_CC=np.log(before_CC),
+            before_CC=np.log(2 * before_CC),
             position_CB=np.log(position_CB),
         )
 
