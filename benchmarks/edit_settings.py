@@ -148,13 +148,9 @@ def planted_labels(
     return result
 
 
-def statistics_without(
-    data: Trajectories, labels: Mapping[str, IntArray]
-) -> dict[str, Statistics]:
+def statistics_without(data: Trajectories, labels: Mapping[str, IntArray]) -> dict[str, Statistics]:
     """For each video the statistics of the labels of all other people."""
-    counts = {
-        v: counts_of(labels[v], num_classes=data.num_classes, fps=data.fps) for v in data.ids
-    }
+    counts = {v: counts_of(labels[v], num_classes=data.num_classes, fps=data.fps) for v in data.ids}
     total = reduce(lambda a, b: a + b, counts.values())
     by_group: dict[str, Counts] = {}
     for v in data.ids:
@@ -170,7 +166,9 @@ def temperatures_of(data: Trajectories, labels: Mapping[str, IntArray]) -> list[
     for f in range(len(data.families)):
         means = [late_half(data.logp(v)[f]).mean(axis=0)[::3] for v in data.ids]
         result.append(
-            best_temperature(np.concatenate(means), np.concatenate([labels[v][::3] for v in data.ids]))
+            best_temperature(
+                np.concatenate(means), np.concatenate([labels[v][::3] for v in data.ids])
+            )
         )
     return result
 
@@ -240,5 +238,3 @@ def audited(
             )
         )
     return result
-
-

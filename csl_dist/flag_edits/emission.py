@@ -14,7 +14,7 @@ TEMPERATURES = (0.7, 1.0, 1.2, 1.4, 1.7, 2.0, 2.5, 3.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Emission:
-    """Log-probabilities of one video; sums over frames are kept, so that any span is read at once."""
+    """Log-probabilities of one video; sums over frames are kept, to read any span at once."""
 
     logp_TC: FloatArray
     """The committee's, at least FLOOR."""
@@ -51,7 +51,7 @@ def best_temperature(logp_NC: FloatArray, labels_N: IntArray) -> float:
 
 
 def emission_of(trajectories: Sequence[FloatArray], temperatures: Sequence[float]) -> Emission:
-    """The emission of one video from the trajectories (E, T, C) and temperatures of its families."""
+    """The emission of one video from its families' trajectories (E, T, C) and temperatures."""
     late = [late_half(np.asarray(t, dtype=np.float64)) for t in trajectories]
     family_FTC = np.stack(
         [normalised(t.mean(axis=0) / k) for t, k in zip(late, temperatures, strict=True)]

@@ -1,7 +1,7 @@
 """Evidence for an edit: what models, grammar, durations and counts say about it, as numbers.
 
-One row per candidate, columns named by COLUMNS; in each, higher speaks for the edit, or is a size that
-a fitted model may use. All are bounded, so that one odd number can't decide.
+One row per candidate, columns named by COLUMNS; in each, higher speaks for the edit, or is a size
+that a fitted model may use. All are bounded, so that one odd number can't decide.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,13 @@ import numpy as np
 from csl_dist.flag_edits.edits import Edit, EditKind
 from csl_dist.flag_edits.emission import Emission
 from csl_dist.flag_edits.segments import UNLABELLED, FloatArray, Segment
-from csl_dist.flag_edits.statistics import BINS, TERMS, Statistics, sequence_terms
+from csl_dist.flag_edits.statistics import (
+    BINS,
+    TERMS,
+    Statistics,
+    sequence_terms,
+    usual_log_seconds,
+)
 
 COLUMNS = (
     "emission",
@@ -24,15 +30,18 @@ COLUMNS = (
     "contrast",
     *TERMS,
     "position",
-    "log_seconds",
+    "log_size",
     "changed_share",
 )
 """emission: mean gain per changed frame; emission_low: of the worst third; emission_sum: signed root
-of the sum; least_family: the smallest mean gain of a family; late_share: later checkpoints that favour
-the edit; own_doubt: minus the mean log-probability of the present label; contrast: gain inside minus
-gain just outside; TERMS: what the annotation as a whole gains; position: the name fits this part of
-the video better."""
+of the sum; least_family: the smallest mean gain of a family; late_share: later checkpoints that
+favour the edit; own_doubt: minus the mean log-probability of the present label; contrast: gain inside
+minus gain just outside; TERMS: what the annotation as a whole gains; position: the name fits this
+part of the video better; log_size: log of the frames that change, on a scale on which a usual segment
+has USUAL_SIZE."""
 BOUND = 8.0
+USUAL_SIZE = 20.0
+"""Frames of a usual segment where the shipped weights were fitted: other rates are brought to it."""
 
 
 def evidence_rows(
@@ -44,6 +53,7 @@ def evidence_rows(
     fps: float,
 ) -> FloatArray:
     """Evidence (N, K) of a video's candidates."""
+    usual = usual_log_seconds(statistics)
     before = sequence_terms(segments, statistics, fps=fps)
     probability_TC = np.exp(emission.logp_TC)
     entropy_T = -(probability_TC * emission.logp_TC).sum(axis=1)
@@ -55,7 +65,7 @@ def evidence_rows(
                 np.clip(sequence_terms(edit.segments, statistics, fps=fps) - before, -BOUND, BOUND),
                 [
                     _position_evidence(edit, position_CT),
-                    np.log(edit.num_frames / fps),
+                    np.log(edit.num_frames / fps) - usual + np.log(USUAL_SIZE),
                     edit.changed_share,
                 ],
             ]
@@ -126,7 +136,7 @@ def _bins(num_frames: int) -> list[int]:
 
 
 def surprise(segments: Sequence[Segment], statistics: Statistics) -> FloatArray:
-    """U (T,): how little each frame's segment is expected between its neighbours; NaN unlabelled."""
+    """U (T,): how little each frame's segment is expected by its neighbours; NaN unlabelled."""
     C = statistics.num_classes
     num_frames = segments[-1].stop if segments else 0
     result_T = np.full(num_frames, np.nan)

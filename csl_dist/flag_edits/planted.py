@@ -2,7 +2,7 @@
 
 A planting depends on (seed, video id) and the video's own labels alone: a dataset that grows by one
 video is planted as before elsewhere. Frames without a label are never touched. All kinds change
-labels only, except `swap`, which moves frames together with their labels: `order_T` says from where.
+labels only, except `swap`, which moves frames with their labels: `order_T` says from where.
 """
 
 from collections.abc import Callable, Mapping

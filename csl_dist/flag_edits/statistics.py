@@ -62,6 +62,8 @@ class Statistics:
     count_CK: FloatArray
     before_CC: FloatArray
     """Log of twice the probability that the row's class comes first: 0 where nothing is known."""
+    number_C: FloatArray
+    """Segments seen of each class."""
     position_CB: FloatArray
     """Log-density of a class over the parts of a video; 0 where it is as everywhere."""
 
@@ -132,8 +134,15 @@ def statistics_of(counts: Counts) -> Statistics:
             log_seconds_deviation_C=deviation_C,
             count_CK=np.log(count_CK / count_CK.sum(axis=1, keepdims=True)),
             before_CC=np.log(2 * before_CC),
+            number_C=number_C,
             position_CB=np.log(position_CB),
         )
+
+
+def usual_log_seconds(statistics: Statistics) -> float:
+    """Mean log duration of all segments seen."""
+    number_C = np.maximum(statistics.number_C, 1e-9)
+    return float((statistics.log_seconds_mean_C * number_C).sum() / number_C.sum())
 
 
 def duration_terms(
