@@ -1,14 +1,14 @@
 """Audits with planted errors for benchmarks/edits.py: trajectories, labels, truth, candidates.
 
-A setting is a dataset whose labels hold errors of one kind, or of a mix, planted by a seed at a rate.
-Whoever looks at a setting sees its labels and the trajectories, and nothing of the truth.
+A setting is a dataset whose labels hold errors of one kind, or of a mix, planted by a seed at a
+rate. Whoever looks at a setting sees its labels and trajectories, and nothing of the truth.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from csl_dist.errors import DataError
 from csl_dist.flag_edits.edits import Edit, candidate_edits
 from csl_dist.flag_edits.emission import Emission, best_temperature, emission_of, late_half
 from csl_dist.flag_edits.evidence import evidence_rows, surprise
-from csl_dist.flag_edits.planted import PlantedError, PlantedKind, Planting, plant
+from csl_dist.flag_edits.planted import PlantedError, PlantedKind, Planting, plant, plant_mix
 from csl_dist.flag_edits.segments import FloatArray, IntArray, segments_of
 from csl_dist.flag_edits.statistics import Counts, Statistics, counts_of, statistics_of
 
@@ -53,6 +53,22 @@ class Trajectories:
         return {video for video in self.ids if self.groups[video] in second}
 
 
+_CONFUSIONS: dict[str, FloatArray] = {}
+
+
+class PlantedRow(NamedTuple):
+    """A video's labels with their errors; `order_T` of frames that models saw moved.
+
+    `moved_T`: a further order, of frames that models did not see moved: predictions are permuted.
+    """
+
+    labels_T: IntArray
+    errors: tuple[PlantedError, ...]
+    swap_seed: int | None
+    order_T: IntArray
+    moved_T: IntArray | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditedVideo:
     """One video of a setting: labels with errors, candidates with evidence, and the truth."""
@@ -83,7 +99,9 @@ def load(folder: Path, name: str, seed: int = 0) -> Trajectories:
     )
 
 
-def planting_of(data: Trajectories, rate: float) -> Planting:
+def planting_of(
+    data: Trajectories, rate: float, kinds: Mapping[PlantedKind, float] | None = None
+) -> Planting:
     """Spans and confusions of a dataset."""
     low, high = SPAN_FRAMES.get(data.name, (10, 60))
     counts = [
@@ -96,31 +114,35 @@ def planting_of(data: Trajectories, rate: float) -> Planting:
         rate=rate,
         span_seconds=(low / data.fps, high / data.fps),
         boundary_share=min(1.0, 2 * rate),
+        kinds=kinds or {},
         confusion_CC=confusions(data),
         bigram_CC=statistics.bigram_CC[: data.num_classes, : data.num_classes],
     )
 
 
 def confusions(data: Trajectories) -> FloatArray:
-    """Mean out-of-fold probability (C, C) of the column's class where the row's is labelled."""
+    """Out-of-fold probability (C, C) of the column's class summed where the row's is labelled."""
+    if data.name in _CONFUSIONS:
+        return _CONFUSIONS[data.name]
     total_CC = np.zeros((data.num_classes, data.num_classes))
     for video in data.ids:
         probability_TC = np.mean([np.exp(logp[-1]) for logp in data.logp(video)], axis=0)
         known_T = data.labels[video] >= 0
         np.add.at(total_CC, data.labels[video][known_T], probability_TC[known_T])
     np.fill_diagonal(total_CC, 0.0)
+    _CONFUSIONS[data.name] = total_CC
     return total_CC
 
 
 def planted_labels(
     data: Trajectories,
-    kind: PlantedKind,
+    kind: PlantedKind | None,
     seed: int,
     planting: Planting,
     *,
     share: float = 0.5,
-) -> dict[str, tuple[IntArray, tuple[PlantedError, ...], int | None, IntArray]]:
-    """Labels, errors, swap seed and order by video.
+) -> dict[str, PlantedRow]:
+    """Labels and errors by video; of a mix, as the planting names it, where `kind` is None.
 
     A share of the videos gets errors, drawn by (seed, id); the others, and those without room for
     the kind, stay as they are.
@@ -129,7 +151,7 @@ def planted_labels(
     for video in data.ids:
         labels_T = data.labels[video]
         order_T = np.arange(len(labels_T))
-        result[video] = labels_T, (), None, order_T
+        result[video] = PlantedRow(labels_T, (), None, order_T)
         if np.random.default_rng([seed, 7, *video.encode()]).random() >= share:
             continue
         if kind is PlantedKind.SWAP and f"order{seed}__{video}" in data.arrays:
@@ -138,13 +160,19 @@ def planted_labels(
             error = PlantedError(
                 kind=kind, start=int(moved[0]), stop=int(moved[-1]) + 1, label=None
             )
-            result[video] = labels_T[order_T], (error,), seed, order_T
+            result[video] = PlantedRow(labels_T[order_T], (error,), seed, order_T)
             continue
-        try:
-            planted = plant(labels_T, kind, planting, video=video, seed=seed)
-        except DataError:
-            continue
-        result[video] = planted.labels_T, planted.errors, None, planted.order_T
+        if kind is None:
+            planted = plant_mix(labels_T, planting, video=video, seed=seed)
+        else:
+            try:
+                planted = plant(labels_T, kind, planting, video=video, seed=seed)
+            except DataError:
+                planted = None
+        if planted is not None:
+            result[video] = PlantedRow(
+                planted.labels_T, planted.errors, None, np.arange(len(labels_T)), planted.order_T
+            )
     return result
 
 
@@ -181,12 +209,13 @@ class EmissionCache:
         self._temperatures = tuple(temperatures)
         self._known: dict[tuple[str, int | None], Emission] = {}
 
-    def of(self, video: str, swap_seed: int | None, order_T: IntArray) -> Emission:
+    def of(self, video: str, swap_seed: int | None, moved_T: IntArray | None) -> Emission:
         key = (video, swap_seed)
         if key not in self._known:
             self._known[key] = emission_of(self._data.logp(video, swap_seed), self._temperatures)
-        moved = swap_seed is None and (order_T != np.arange(len(order_T))).any()
-        return permuted(self._known[key], order_T) if moved else self._known[key]
+        if moved_T is None or (moved_T == np.arange(len(moved_T))).all():
+            return self._known[key]
+        return permuted(self._known[key], moved_T)
 
 
 def permuted(emission: Emission, order_T: IntArray) -> Emission:
@@ -207,7 +236,7 @@ def permuted(emission: Emission, order_T: IntArray) -> Emission:
 
 def audited(
     data: Trajectories,
-    planted: Mapping[str, tuple[IntArray, tuple[PlantedError, ...], int | None, IntArray]],
+    planted: Mapping[str, PlantedRow],
     cache: EmissionCache,
     *,
     statistics: Mapping[str, Statistics] | None = None,
@@ -218,9 +247,9 @@ def audited(
         statistics = statistics_without(data, {v: row[0] for v, row in planted.items()})
     result = []
     for video in data.ids if videos is None else videos:
-        labels_T, errors, swap_seed, order_T = planted[video]
+        labels_T, errors, swap_seed, order_T, moved_T = planted[video]
         segments = segments_of(labels_T)
-        emission = cache.of(video, swap_seed, order_T)
+        emission = cache.of(video, swap_seed, moved_T)
         edits = candidate_edits(segments, emission, statistics[video], fps=data.fps)
         result.append(
             AuditedVideo(

@@ -3,28 +3,35 @@
 Two steps, both fitted in the audit itself on errors planted in its held-out videos. First, for each
 kind of edit a logistic model of the evidence says how much a candidate looks like the right fix of a
 planted error; its weights are drawn towards SHIPPED ones and never become negative, so that little
-data can't turn evidence round. Second, a mixture tells how many of the audit's own findings are errors:
-their share is estimated, not taken from how much was planted.
+data can't turn evidence round. Second, a calibration turns log-odds into probabilities by how many
+more findings are high than in audits without errors: not by how much was planted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.stats import norm
+from sklearn.linear_model import LogisticRegression
 
 from csl_dist.flag_edits.edits import EditKind
 from csl_dist.flag_edits.evidence import COLUMNS
-from csl_dist.flag_edits.segments import BoolArray, FloatArray
+from csl_dist.flag_edits.segments import BoolArray, FloatArray, IntArray
 
 USED = (
     *("emission", "emission_low", "late_share", "least_family", "contrast"),
     *("bigram", "trigram", "duration", "count", "position", "precedence", "log_size"),
 )
 """Columns of the evidence that speak for an edit: none may get a negative weight."""
-DRAW = 0.003
-"""How strongly weights are drawn towards the shipped ones, per row and squared deviation."""
+DRAW = {kind: 0.003 for kind in EditKind} | {EditKind.BOUNDARY: 1.0}
+"""How strongly weights are drawn towards the shipped ones; those of boundaries hardly move."""
+LEAST_RIGHT = 10
+"""Right candidates below which weights are the shipped ones, and the offset follows from ALIGNED."""
+ALIGNED = (0.02, -2.0)
+"""The share of all candidates of a kind whose log-odds then are at least the second number."""
+LEAST_LOG_ODDS = -5.0
+"""Findings below play no part in a calibration."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,14 +70,16 @@ SHIPPED: dict[EditKind, EditModel] = {
 
 
 def fit_edit_model(
-    evidence_NK: FloatArray, right_N: BoolArray, shipped: EditModel, *, draw: float = DRAW
+    evidence_NK: FloatArray, right_N: BoolArray, shipped: EditModel, *, draw: float
 ) -> EditModel:
     """A logistic model of which candidates are right, near the shipped one; weights at least 0.
 
-    Where no candidate is right, or all are, the shipped one is returned.
+    With too few right ones the shipped weights stay, and the offset makes few candidates high.
     """
-    if right_N.all() or not right_N.any():
-        return shipped
+    if right_N.sum() < LEAST_RIGHT:
+        share, level = ALIGNED
+        high = float(np.quantile(evidence_NK @ shipped.weights_K, 1 - share))
+        return EditModel(offset=level - high, weights_K=shipped.weights_K)
     used = [COLUMNS.index(name) for name in USED]
     x_NK = np.asarray(evidence_NK[:, used], dtype=np.float64)
     y_N = right_N.astype(np.float64)
@@ -98,60 +107,102 @@ def fit_edit_model(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorMixture:
-    """P(error) of a finding from its log-odds s: sigmoid(offset + slope * s)."""
+class Calibration:
+    """P(error) of a finding: sigmoid(offset + slope * log-odds + weight * excess of its audit).
+
+    Log-odds are fitted with planted errors, so that how many findings without any error reach a
+    value hardly differs between datasets: `clean_shares`. An audit with more above it has more
+    errors; this `excess` takes the place of a known share of errors.
+    """
 
     offset: float
     slope: float
-    share: float
-    """Estimated share of errors among the findings that it was fitted on."""
+    weight: float
+    clean_shares: tuple[float, ...]
+    """Share of right findings whose log-odds are at least each of MARKS."""
 
-    def probability(self, log_odds_N: FloatArray) -> FloatArray:
+    def excess(self, log_odds_N: FloatArray) -> float:
+        """Log of how many more findings of an audit are high than without errors; 0 for none."""
+        return excess_of(log_odds_N, self.clean_shares)
+
+    def probability(self, log_odds_N: FloatArray, *, excess: float) -> FloatArray:
         """(N,), 0 to 1."""
-        return sigmoid(self.offset + self.slope * log_odds_N)
+        return sigmoid(self.offset + self.slope * log_odds_N + self.weight * excess)
 
 
-def fit_error_mixture(
-    planted_N: FloatArray,
-    audited_M: FloatArray,
-    *,
-    share: float | None = None,
-    prior_share: float = 0.02,
-    prior_findings: float = 20.0,
-    rounds: int = 200,
-) -> ErrorMixture:
-    """The share of errors among audited findings, and each one's probability.
+MARKS = (-2.0, -1.0, 0.0)
+"""Log-odds at which findings are counted."""
 
-    `planted_N` are log-odds of findings that are planted errors, `audited_M` of the findings of the
-    audit as it is, errors and right ones mixed. Errors are taken to score like planted ones; the
-    density of right ones over that of errors falls off log-linearly with the score, so that high
-    scores beyond that law count as errors. `share` is given where it is known; else it is estimated,
-    as if `prior_findings` more had been seen with `prior_share` errors among them.
+
+def excess_of(log_odds_N: FloatArray, clean_shares: Sequence[float]) -> float:
+    """Mean over MARKS of the log of counted over expected findings, one added to both."""
+    ratios = [
+        np.log(((log_odds_N >= mark).sum() + 1) / (share * len(log_odds_N) + 1))
+        for mark, share in zip(MARKS, clean_shares, strict=True)
+    ]
+    return float(np.mean(ratios))
+
+
+def fit_calibration(audits: Sequence[tuple[FloatArray, BoolArray]]) -> Calibration:
+    """Fits on audits whose errors are known: log-odds of their findings, and which are right.
+
+    Every audit counts alike, however many findings it has; some should have few errors or none.
     """
-    if len(planted_N) < 5 or len(audited_M) < 5:
-        known = prior_share if share is None else share
-        return ErrorMixture(offset=float(_logit(known)), slope=0.0, share=known)
-    now = prior_share if share is None else share
-    x = np.concatenate([planted_N, audited_M, audited_M])
-    is_error = np.concatenate([np.ones(len(planted_N)), np.ones(len(audited_M)), 0 * audited_M])
-    tilt = np.array([0.0, 1.0])
-    error_M = np.full(len(audited_M), now)
-    for _ in range(rounds):
-        weight = np.concatenate([np.ones(len(planted_N)), error_M, 1 - error_M])
-        tilt = _weighted_logistic(x, is_error, weight, tilt)
-        # The regression sees planted ones among the errors: their part in its odds is taken out.
-        seen = np.log((len(planted_N) + error_M.sum()) / max((1 - error_M).sum(), 1e-9))
-        log_ratio_M = tilt[0] - seen + tilt[1] * audited_M
-        before = error_M
-        error_M = sigmoid(log_ratio_M + _logit(now))
-        if share is None:
-            total = error_M.sum() + prior_share * prior_findings
-            now = float(total / (len(audited_M) + prior_findings))
-        if np.abs(error_M - before).max() < 1e-5:
-            break
-    return ErrorMixture(
-        offset=float(tilt[0] - seen + _logit(now)), slope=float(tilt[1]), share=float(now)
+    clean_shares = tuple(
+        float(np.mean([(odds_N[~right_N] >= mark).mean() for odds_N, right_N in audits]))
+        for mark in MARKS
     )
+    rows, targets, weights = [], [], []
+    for odds_N, right_N in audits:
+        # What is far below can't be an error worth a look, and would decide the slope.
+        near_N = odds_N > LEAST_LOG_ODDS
+        excess = excess_of(odds_N, clean_shares)
+        rows.append(np.stack([odds_N[near_N], np.full(near_N.sum(), excess)], axis=1))
+        targets.append(right_N[near_N])
+        weights.append(np.full(near_N.sum(), 1 / max(near_N.sum(), 1)))
+    model = LogisticRegression(C=1e3).fit(
+        np.concatenate(rows),
+        np.concatenate(targets),
+        sample_weight=np.concatenate(weights) * sum(map(len, rows)) / len(audits),
+    )
+    slope, weight = model.coef_[0]
+    return Calibration(
+        offset=float(model.intercept_[0]),
+        slope=float(slope),
+        weight=float(weight),
+        clean_shares=clean_shares,
+    )
+
+
+def with_expected_share(probability_N: FloatArray, share: float) -> FloatArray:
+    """Probabilities moved, on the log-odds scale, so that their mean is a share that is known."""
+    z_N = logit(probability_N)
+    low, high = -20.0, 20.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if sigmoid(z_N + middle).mean() < share else (low, middle)
+    return sigmoid(z_N + low)
+
+
+def with_reviews(
+    probability_N: FloatArray, reviewed: IntArray, right: BoolArray, *, spread: float = 1.5
+) -> FloatArray:
+    """Probabilities after some findings were looked at.
+
+    `reviewed` are rows, `right` whether each was an error. All log-odds move by one number, drawn
+    to 0 as from a normal of deviation `spread`, by which the decisions become likeliest; decided
+    findings become 0 or 1.
+    """
+    z_N = logit(probability_N)
+    move = 0.0
+    for _ in range(50):
+        p = sigmoid(z_N[reviewed] + move)
+        slope = (right - p).sum() - move / spread**2
+        curve = (p * (1 - p)).sum() + 1 / spread**2
+        move += slope / curve
+    result_N = sigmoid(z_N + move)
+    result_N[reviewed] = right
+    return result_N
 
 
 def expected_right(probability_N: FloatArray, *, sure: float = 0.8) -> tuple[float, float, float]:
@@ -171,26 +222,10 @@ def sigmoid(z: FloatArray) -> FloatArray:
     return result
 
 
-def _logit(p: float) -> float:
-    p = min(max(p, 1e-6), 1 - 1e-6)
-    return float(np.log(p / (1 - p)))
-
-
-def _weighted_logistic(
-    x: FloatArray, y: FloatArray, weight: FloatArray, start: FloatArray
-) -> FloatArray:
-    """Offset and slope of a logistic regression by Newton's method; the slope is at least 0."""
-    found = start.copy()
-    design = np.stack([np.ones_like(x), x], axis=1)
-    for _ in range(25):
-        p = sigmoid(design @ found)
-        slope = design.T @ (weight * (p - y)) + np.array([0.0, 0.01 * found[1]])
-        curve = (design * (weight * p * (1 - p))[:, None]).T @ design + np.diag([1e-6, 0.01])
-        step = np.linalg.solve(curve, slope)
-        found = found - np.clip(step, -2, 2)
-        if np.abs(step).max() < 1e-6:
-            break
-    return np.array([found[0], max(found[1], 0.0)])
+def logit(p: FloatArray) -> FloatArray:
+    clipped = np.clip(p, 1e-6, 1 - 1e-6)
+    result: FloatArray = np.log(clipped / (1 - clipped))
+    return result
 
 
 def fitted_models(
@@ -198,6 +233,8 @@ def fitted_models(
 ) -> dict[EditKind, EditModel]:
     """A model of every kind of edit, the shipped one where there is nothing to fit on."""
     return {
-        kind: fit_edit_model(evidence[kind], right[kind], model) if kind in evidence else model
+        kind: fit_edit_model(evidence[kind], right[kind], model, draw=DRAW[kind])
+        if kind in evidence
+        else model
         for kind, model in SHIPPED.items()
     }
