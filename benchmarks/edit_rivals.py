@@ -1,4 +1,4 @@
-"""What others would use, from the same trajectories: scores (T,) of frames, higher is more suspicious.
+"""What others would use, from the same trajectories: scores (T,), higher is more suspicious.
 
 Unless said otherwise a score is the mean over the three families. NaN where a frame has no label.
 """

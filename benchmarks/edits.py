@@ -4,8 +4,8 @@
 .venv/bin/python benchmarks/edits.py report --work /tmp/findings/runs
 
 `run` audits every dataset under every setting, going on from what is there; edit_trajectories.py
-writes the trajectories first. Half of the videos of a setting have errors. `report` prints tables of
-every second person's videos, on which nothing was chosen (`--half choosing` prints the others').
+writes the trajectories first. Half of the videos of a setting have errors. `report` prints tables
+of every second person's videos, on which nothing was chosen (`--half choosing` prints the others').
 Constants of the calibration are fitted on the other four datasets, on the choosing half.
 """
 
@@ -68,17 +68,19 @@ class Setting(NamedTuple):
 
 
 def settings_of(dataset: str) -> Iterator[Setting]:
+    """The first planting seed of everything comes first, so that a report can be had early."""
     for seed in (0, 1, 2):
         for kind in STUDY_KINDS:
             yield Setting(dataset, kind, 0.1, seed, False)
-    for seed in (0, 1):
-        for rate in (0.05, 0.1, 0.2):
-            yield Setting(dataset, "mix", rate, seed, False)
-    for kind in RELATED:
-        yield Setting(dataset, kind, 0.1, 0, True)
-    yield Setting(dataset, "none", 0.1, 0, False)
-    for kind in OTHER_KINDS:
-        yield Setting(dataset, kind, 0.1, 0, False)
+        if seed < 2:
+            for rate in (0.05, 0.1, 0.2):
+                yield Setting(dataset, "mix", rate, seed, False)
+        if seed == 0:
+            yield Setting(dataset, "none", 0.1, 0, False)
+            for kind in RELATED:
+                yield Setting(dataset, kind, 0.1, 0, True)
+            for kind in OTHER_KINDS:
+                yield Setting(dataset, kind, 0.1, 0, False)
 
 
 def run_setting(
@@ -171,14 +173,15 @@ def findings_table(data: Trajectories, findings: Any, errors: Any) -> list[dict[
 
 def run_all(trajectories: Path, work: Path, datasets: list[str]) -> None:
     work.mkdir(parents=True, exist_ok=True)
-    for name in datasets:
-        data, caches = load(trajectories, name), {}
-        for setting in settings_of(name):
+    loaded = {name: load(trajectories, name) for name in datasets}
+    caches: dict[str, dict[tuple[float, ...], EmissionCache]] = {name: {} for name in datasets}
+    for settings in zip(*map(settings_of, datasets), strict=True):
+        for setting in settings:
             path = work / f"{'-'.join(map(str, setting))}.pkl"
             if path.exists():
                 continue
             begun = time.perf_counter()
-            result = run_setting(data, setting, caches)
+            result = run_setting(loaded[setting.dataset], setting, caches[setting.dataset])
             part = path.with_suffix(".part")
             part.write_bytes(pickle.dumps(result))
             part.rename(path)
@@ -278,8 +281,10 @@ class Report:
     def findings_report(self) -> str:
         """By kind: AP of findings, and what is right about those found among the surest."""
         lines = [
-            ["", "AP of findings", "found", "kind right", "label right", "boundary within 2 s"]
-            + ["boundary nearer"]
+            [
+                *("", "AP of findings", "found", "kind right", "label right"),
+                *("boundary within 2 s", "boundary nearer"),
+            ]
         ]
         for kind in [*STUDY_KINDS, *OTHER_KINDS]:
             stats = [
@@ -339,8 +344,10 @@ class Report:
     def reliability_table(self, *, list_name: ListName = ListName.STEPS) -> str:
         """Promised and true precision of the 20 surest findings, and of those above a half."""
         lines = [
-            ["", "setting", "surest 20: promised", "true", "above a half", "promised", "true"]
-            + ["next 20 after 10 reviews: promised", "true"]
+            [
+                *("", "setting", "surest 20: promised", "true", "above a half", "promised", "true"),
+                *("next 20 after 10 reviews: promised", "true"),
+            ]
         ]
         for dataset in self.datasets:
             calibration = fit_calibration(

@@ -33,15 +33,15 @@ COLUMNS = (
     "log_size",
     "changed_share",
 )
-"""emission: mean gain per changed frame; emission_low: of the worst third; emission_sum: signed root
-of the sum; least_family: the smallest mean gain of a family; late_share: later checkpoints that
-favour the edit; own_doubt: minus the mean log-probability of the present label; contrast: gain inside
-minus gain just outside; TERMS: what the annotation as a whole gains; position: the name fits this
-part of the video better; log_size: log of the frames that change, on a scale on which a usual segment
-has USUAL_SIZE."""
+"""emission: mean gain per changed frame; emission_low: of the worst third; emission_sum: signed
+root of the sum; least_family: the smallest mean gain of a family; late_share: later checkpoints
+that favour the edit; own_doubt: minus the mean log-probability of the present label; contrast: gain
+inside minus gain just outside; TERMS: what the annotation as a whole gains; position: the name fits
+this part of the video better; log_size: log of the frames that change, on a scale on which a usual
+segment has USUAL_SIZE."""
 BOUND = 8.0
 USUAL_SIZE = 20.0
-"""Frames of a usual segment where the shipped weights were fitted: other rates are brought to it."""
+"""Frames of a usual segment where the shipped weights were fitted; others are brought to it."""
 
 
 def evidence_rows(
@@ -57,11 +57,12 @@ def evidence_rows(
     before = sequence_terms(segments, statistics, fps=fps)
     probability_TC = np.exp(emission.logp_TC)
     entropy_T = -(probability_TC * emission.logp_TC).sum(axis=1)
+    entropy_sum_T = np.concatenate([[0.0], entropy_T.cumsum()])
     position_CT = statistics.position_CB[:, _bins(len(emission.logp_TC))]
     rows = [
         np.concatenate(
             [
-                _emission_evidence(edit, emission, entropy_T),
+                _emission_evidence(edit, emission, entropy_sum_T),
                 np.clip(sequence_terms(edit.segments, statistics, fps=fps) - before, -BOUND, BOUND),
                 [
                     _position_evidence(edit, position_CT),
@@ -75,32 +76,41 @@ def evidence_rows(
     return np.array(rows).reshape(len(edits), len(COLUMNS))
 
 
-def _emission_evidence(edit: Edit, emission: Emission, entropy_T: FloatArray) -> list[float]:
+def _emission_evidence(edit: Edit, emission: Emission, entropy_sum_T: FloatArray) -> list[float]:
     a, b = edit.start, edit.stop
     if edit.kind is EditKind.SWAP:
-        return _swap_emission(edit, emission, entropy_T)
+        return _swap_emission(edit, emission, entropy_sum_T)
     y, c = edit.label, edit.new_label
+    num, num_frames = b - a, len(emission.logp_TC)
     gain_T = emission.logp_TC[a:b, c] - emission.logp_TC[a:b, y]
-    num = b - a
-    low = float(np.sort(gain_T)[: max(1, num // 3)].mean())
-    around = [*range(max(0, a - num), a), *range(b, min(len(entropy_T), b + num))]
-    outside = emission.logp_TC[around, c] - emission.logp_TC[around, y] if around else gain_T
+    over_T = emission.sum_TC[:, c] - emission.sum_TC[:, y]
+    total = float(over_T[b] - over_T[a])
+    first, last = max(0, a - num), min(num_frames, b + num)
+    num_outside = (a - first) + (last - b)
+    outside = float(over_T[a] - over_T[first] + over_T[last] - over_T[b])
+    contrast = total / num - outside / num_outside if num_outside else 0.0
     family_F = _span_gain(emission.family_sum_FTC, a, b, c, y)
     late_E = _span_gain(emission.late_sum_ETC, a, b, c, y)
-    total = float(gain_T.sum())
+    root = float(np.sign(total) * np.sqrt(abs(total)))
     return [
-        float(gain_T.mean()),
-        low,
-        float(np.clip(np.sign(total) * np.sqrt(abs(total)), -2 * BOUND, 2 * BOUND)),
-        float(np.clip(family_F.min(), -BOUND, BOUND)),
-        float((late_E > 0).mean()),
-        float(-emission.logp_TC[a:b, y].mean()),
-        float(entropy_T[a:b].mean()),
-        float(gain_T.mean() - np.mean(outside)),
+        total / num,
+        _low_third(gain_T),
+        min(max(root, -2 * BOUND), 2 * BOUND),
+        min(max(float(family_F.min()), -BOUND), BOUND),
+        np.count_nonzero(late_E > 0) / len(late_E),
+        float(emission.sum_TC[a, y] - emission.sum_TC[b, y]) / num,
+        float(entropy_sum_T[b] - entropy_sum_T[a]) / num,
+        contrast,
     ]
 
 
-def _swap_emission(edit: Edit, emission: Emission, entropy_T: FloatArray) -> list[float]:
+def _low_third(values_T: FloatArray) -> float:
+    """Mean of the lowest third, at least of one."""
+    count = max(1, len(values_T) // 3)
+    return float(np.partition(values_T, count - 1)[:count].sum()) / count
+
+
+def _swap_emission(edit: Edit, emission: Emission, entropy_sum_T: FloatArray) -> list[float]:
     """A swap leaves every frame its label: all that counts is how odd these look where they are."""
     a, b, cut = edit.start, edit.stop, edit.place
     own_T = np.concatenate(
@@ -108,9 +118,9 @@ def _swap_emission(edit: Edit, emission: Emission, entropy_T: FloatArray) -> lis
     )
     rival_T = emission.logp_TC[a:b].max(axis=1)
     gain_T = rival_T - own_T
-    low = float(np.sort(gain_T)[: max(1, (b - a) // 3)].mean())
     doubt = float(-own_T.mean())
-    return [float(gain_T.mean()), low, 0.0, 0.0, 0.0, doubt, float(entropy_T[a:b].mean()), 0.0]
+    entropy = float(entropy_sum_T[b] - entropy_sum_T[a]) / (b - a)
+    return [float(gain_T.mean()), _low_third(gain_T), 0.0, 0.0, 0.0, doubt, entropy, 0.0]
 
 
 def _position_evidence(edit: Edit, position_CT: FloatArray) -> float:

@@ -84,7 +84,7 @@ def resolved(
 ) -> list[Finding]:
     """Findings of a video, surest first; of two that overlap the surer stays.
 
-    Swaps overlap with swaps alone. A boundary that would move by no more than the tolerance is none.
+    Swaps overlap with swaps alone. A boundary that would move within the tolerance is none.
     """
     kept: list[Finding] = []
     for i in np.argsort(-log_odds_N, kind="stable"):
@@ -103,7 +103,7 @@ def frame_log_odds(
     edits: Sequence[Edit], log_odds_N: FloatArray, num_frames: int, *, floor: float = -12.0
 ) -> FloatArray:
     """The largest log-odds (T,) of a candidate that covers each frame; `floor` where none does."""
-    result_T = np.full(num_frames, floor)
+    result_T = np.full(num_frames, floor, dtype=np.float64)
     for edit, log_odds in zip(edits, log_odds_N, strict=True):
         part = result_T[edit.start : edit.stop]
         np.maximum(part, log_odds, out=part)

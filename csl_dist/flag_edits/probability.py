@@ -1,7 +1,7 @@
 """From evidence to log-odds of an edit, and from log-odds to the probability of an error.
 
-Two steps, both fitted in the audit itself on errors planted in its held-out videos. First, for each
-kind of edit a logistic model of the evidence says how much a candidate looks like the right fix of a
+Two steps. First, fitted in the audit itself on errors planted in its held-out videos, for each kind
+of edit a logistic model of the evidence says how much a candidate looks like the right fix of a
 planted error; its weights are drawn towards SHIPPED ones and never become negative, so that little
 data can't turn evidence round. Second, a calibration turns log-odds into probabilities by how many
 more findings are high than in audits without errors: not by how much was planted.
@@ -27,7 +27,7 @@ USED = (
 DRAW = {kind: 0.003 for kind in EditKind} | {EditKind.BOUNDARY: 1.0}
 """How strongly weights are drawn towards the shipped ones; those of boundaries hardly move."""
 LEAST_RIGHT = 10
-"""Right candidates below which weights are the shipped ones, and the offset follows from ALIGNED."""
+"""Right candidates below which weights are the shipped ones; the offset follows from ALIGNED."""
 ALIGNED = (0.02, -2.0)
 """The share of all candidates of a kind whose log-odds then are at least the second number."""
 LEAST_LOG_ODDS = -5.0
