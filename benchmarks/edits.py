@@ -242,7 +242,7 @@ class Report:
             for dataset in ([only] if only else self.datasets)
             if self.of(dataset, kind)
         ]
-        auc, ap = np.mean(values, axis=0)
+        auc, ap = np.mean(values, axis=0) if values else (np.nan, np.nan)
         return float(auc), float(ap)
 
     def _frame_metrics(self, run: Mapping[str, Any], name: str) -> tuple[float, float]:
@@ -328,7 +328,7 @@ class Report:
             return [np.nan] * 6
         precision = np.cumsum([h for h, _, _ in hits]) / np.arange(1, len(hits) + 1)
         ap = float(sum(p for p, (h, _, _) in zip(precision, hits, strict=True) if h) / num_errors)
-        top = [(f, e) for h, f, e in hits[: max(num_errors, 5)] if h]
+        top = [(f, e) for h, f, e in hits[: max(num_errors, 5)] if h and e is not None]
         moved = [(f, e) for f, e in top if e.boundary is not None and f["kind"] == "boundary"]
         off = [abs(f["place"] - e.boundary) / run["fps"] for f, e in moved]
         was = [(e.stop - e.start) / run["fps"] for _, e in moved]

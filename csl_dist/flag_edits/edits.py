@@ -12,7 +12,7 @@ from enum import StrEnum
 import numpy as np
 
 from csl_dist.flag_edits.emission import Emission
-from csl_dist.flag_edits.segments import UNLABELLED, FloatArray, Segment, neighbour_pairs
+from csl_dist.flag_edits.segments import UNLABELLED, FloatArray, IntArray, Segment, neighbour_pairs
 from csl_dist.flag_edits.statistics import Statistics, duration_terms, merged
 
 EMISSION_WEIGHT = 0.3
@@ -83,7 +83,7 @@ class _Context:
         sums_C: FloatArray = self.emission.sum_TC[stop] - self.emission.sum_TC[start]
         return sums_C
 
-    def durations(self, label: int | FloatArray, frames: FloatArray | float) -> FloatArray:
+    def durations(self, label: int | IntArray, frames: FloatArray | float) -> FloatArray:
         seconds = np.maximum(frames, 0.5) / self.fps
         return duration_terms(self.statistics, np.asarray(label, dtype=int), seconds)
 

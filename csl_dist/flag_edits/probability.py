@@ -9,10 +9,10 @@ more findings are high than in audits without errors: not by how much was plante
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 
 from csl_dist.flag_edits.edits import EditKind
@@ -211,7 +211,7 @@ def expected_right(probability_N: FloatArray, *, sure: float = 0.8) -> tuple[flo
     Findings are taken as independent, and the probabilities as off by up to a tenth together.
     """
     mean = float(probability_N.sum())
-    width = float(norm.ppf((1 + sure) / 2))
+    width = NormalDist().inv_cdf((1 + sure) / 2)
     spread = np.sqrt((probability_N * (1 - probability_N)).sum() + (0.1 * len(probability_N)) ** 2)
     low, high = mean - width * spread, mean + width * spread
     return mean, float(max(low, 0.0)), float(min(high, len(probability_N)))

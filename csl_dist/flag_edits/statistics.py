@@ -87,8 +87,8 @@ def counts_of(labels_T: IntArray, *, num_classes: int, fps: float) -> Counts:
     labelled = [s for chain in chains for s in chain]
     names_S = np.array([s.label for s in labelled], dtype=int)
     log_S = np.log([s.num_frames / fps for s in labelled])
-    log_seconds_3C = np.stack(
-        [np.bincount(names_S, weights=log_S**power, minlength=C) for power in range(3)]
+    log_seconds_3C: FloatArray = np.stack(
+        [np.bincount(names_S, weights=log_S**power, minlength=C) for power in (0.0, 1.0, 2.0)]
     )
     count_C = np.bincount(names_S, minlength=C)
     count_CK = np.eye(MOST_COUNTED + 1)[np.minimum(count_C, MOST_COUNTED)]
