@@ -355,7 +355,7 @@ class Report:
                     pair
                     for s, run in self.runs.items()
                     if s.dataset != dataset
-                    and self._is_calibrated_on(s)
+                    and self._is_calibrated_on(s, list_name)
                     and len((pair := self._odds(run, list_name, self.videos(run, other=True)))[0])
                     >= 10
                 ]
@@ -382,8 +382,13 @@ class Report:
         return markdown(lines)
 
     @staticmethod
-    def _is_calibrated_on(setting: Setting) -> bool:
-        return setting.kind in ("mix", "none") or setting.lacks
+    def _is_calibrated_on(setting: Setting, list_name: ListName) -> bool:
+        """Mixes, nothing, and runs that hold errors of the list."""
+        if setting.kind in ("mix", "none"):
+            return True
+        kind = PlantedKind(setting.kind)
+        belongs = LIST_OF[RIGHT_KINDS[kind][0]] is list_name
+        return belongs and (setting.lacks or list_name is not ListName.STEPS)
 
     @staticmethod
     def _odds(run: Mapping[str, Any], name: ListName, rows: list[int]) -> tuple[Any, Any]:
@@ -418,6 +423,8 @@ RELIABILITY: dict[str, Callable[[Setting], bool]] = {
         f"{kind}, not fitted on": (lambda s, kind=kind: s.kind == kind and s.lacks)  # type: ignore[misc]
         for kind in RELATED
     },
+    "shift": lambda s: s.kind == PlantedKind.SHIFT and not s.lacks,
+    "swap": lambda s: s.kind == PlantedKind.SWAP,
     "no errors": lambda s: s.kind == "none",
 }
 

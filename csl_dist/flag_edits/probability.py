@@ -13,7 +13,6 @@ from statistics import NormalDist
 
 import numpy as np
 from scipy.optimize import minimize
-from sklearn.linear_model import LogisticRegression
 
 from csl_dist.flag_edits.edits import EditKind
 from csl_dist.flag_edits.evidence import COLUMNS
@@ -81,29 +80,28 @@ def fit_edit_model(
         high = float(np.quantile(evidence_NK @ shipped.weights_K, 1 - share))
         return EditModel(offset=level - high, weights_K=shipped.weights_K)
     used = [COLUMNS.index(name) for name in USED]
-    x_NK = np.asarray(evidence_NK[:, used], dtype=np.float64)
-    y_N = right_N.astype(np.float64)
-    scale_K = x_NK.std(axis=0) + 0.05
-    start_K = shipped.weights_K[used]
-
-    def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
-        z_N = parameters[0] + x_NK @ parameters[1:]
-        away_K = (parameters[1:] - start_K) * scale_K
-        value = (np.logaddexp(0.0, z_N) - y_N * z_N).mean() + draw / 2 * (away_K @ away_K)
-        error_N = (sigmoid(z_N) - y_N) / len(y_N)
-        slope_K = x_NK.T @ error_N + draw * away_K * scale_K
-        return float(value), np.concatenate([[error_N.sum()], slope_K])
-
-    found = minimize(
-        loss,
-        np.concatenate([[shipped.offset], start_K]),
-        jac=True,
-        bounds=[(None, None), *[(0.0, None)] * len(used)],
-        method="L-BFGS-B",
-    ).x
+    offset, weights = _bounded_logistic(
+        np.asarray(evidence_NK[:, used], dtype=np.float64),
+        right_N,
+        np.ones(len(right_N)),
+        towards=(shipped.offset, shipped.weights_K[used]),
+        draw=draw,
+    )
     weights_K = np.zeros(len(COLUMNS))
-    weights_K[used] = found[1:]
-    return EditModel(offset=float(found[0]), weights_K=weights_K)
+    weights_K[used] = weights
+    return EditModel(offset=offset, weights_K=weights_K)
+
+
+def blended(shipped: EditModel, own: EditModel) -> EditModel:
+    """Half of each.
+
+    An audit's own errors stand among its right labels where a model is fitted on planted ones, and
+    make it doubt what looks like them; shipped weights know nothing of this dataset's habits.
+    """
+    return EditModel(
+        offset=(shipped.offset + own.offset) / 2,
+        weights_K=(shipped.weights_K + own.weights_K) / 2,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,17 +158,15 @@ def fit_calibration(audits: Sequence[tuple[FloatArray, BoolArray]]) -> Calibrati
         rows.append(np.stack([odds_N[near_N], np.full(near_N.sum(), excess)], axis=1))
         targets.append(right_N[near_N])
         weights.append(np.full(near_N.sum(), 1 / max(near_N.sum(), 1)))
-    model = LogisticRegression(C=1e3).fit(
+    offset, (slope, weight) = _bounded_logistic(
         np.concatenate(rows),
         np.concatenate(targets),
-        sample_weight=np.concatenate(weights) * sum(map(len, rows)) / len(audits),
+        np.concatenate(weights),
+        towards=(0.0, np.array([1.0, 1.0])),
+        draw=0.001,
     )
-    slope, weight = model.coef_[0]
     return Calibration(
-        offset=float(model.intercept_[0]),
-        slope=float(slope),
-        weight=float(weight),
-        clean_shares=clean_shares,
+        offset=offset, slope=float(slope), weight=float(weight), clean_shares=clean_shares
     )
 
 
@@ -228,12 +224,44 @@ def logit(p: FloatArray) -> FloatArray:
     return result
 
 
+def _bounded_logistic(
+    x_NK: FloatArray,
+    right_N: BoolArray,
+    weight_N: FloatArray,
+    *,
+    towards: tuple[float, FloatArray],
+    draw: float,
+) -> tuple[float, FloatArray]:
+    """Offset and weights (K,), each at least 0, of a logistic model drawn towards given weights."""
+    y_N = right_N.astype(np.float64)
+    share_N = weight_N / weight_N.sum()
+    scale_K = x_NK.std(axis=0) + 0.05
+    start, target_K = towards
+
+    def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
+        z_N = parameters[0] + x_NK @ parameters[1:]
+        away_K = (parameters[1:] - target_K) * scale_K
+        value = share_N @ (np.logaddexp(0.0, z_N) - y_N * z_N) + draw / 2 * (away_K @ away_K)
+        error_N = share_N * (sigmoid(z_N) - y_N)
+        slope_K = x_NK.T @ error_N + draw * away_K * scale_K
+        return float(value), np.concatenate([[error_N.sum()], slope_K])
+
+    found = minimize(
+        loss,
+        np.concatenate([[start], target_K]),
+        jac=True,
+        bounds=[(None, None), *[(0.0, None)] * len(target_K)],
+        method="L-BFGS-B",
+    ).x
+    return float(found[0]), found[1:]
+
+
 def fitted_models(
     evidence: Mapping[EditKind, FloatArray], right: Mapping[EditKind, BoolArray]
 ) -> dict[EditKind, EditModel]:
-    """A model of every kind of edit, the shipped one where there is nothing to fit on."""
+    """A model of every kind of edit: half shipped, half fitted where there are candidates."""
     return {
-        kind: fit_edit_model(evidence[kind], right[kind], model, draw=DRAW[kind])
+        kind: blended(model, fit_edit_model(evidence[kind], right[kind], model, draw=DRAW[kind]))
         if kind in evidence
         else model
         for kind, model in SHIPPED.items()
