@@ -136,8 +136,8 @@ MARKS = (-2.0, -1.0, 0.0)
 SHIPPED_CALIBRATION = Calibration(
     offset=-0.175, slope=1.253, weight=1.138, clean_shares=(0.0277, 0.0090, 0.0014)
 )
-"""Of renamed, deleted and inserted steps. Boundaries and order have none: between datasets, how high
-right ones score differs too much for a promise before reviews; they are ranked only."""
+"""Of renamed, deleted and inserted steps. Boundaries and order have none: how high right ones score
+differs too much between datasets for a promise before reviews; they are ranked only."""
 
 
 def excess_of(log_odds_N: FloatArray, clean_shares: Sequence[float]) -> float:
