@@ -99,6 +99,21 @@ def resolved(
     return kept
 
 
+def alternatives(
+    finding: Finding, edits: Sequence[Edit], log_odds_N: FloatArray, *, most: int = 2
+) -> list[Edit]:
+    """What else a finding could be: the surest other edits of its place, surest first."""
+    order = np.argsort(-log_odds_N, kind="stable")
+    others = [
+        edits[i]
+        for i in order
+        if edits[i] is not finding.edit
+        and is_swap(edits[i]) == is_swap(finding.edit)
+        and overlap_of_shorter(edits[i], finding.edit) > SHARED
+    ]
+    return others[:most]
+
+
 def frame_log_odds(
     edits: Sequence[Edit], log_odds_N: FloatArray, num_frames: int, *, floor: float = -12.0
 ) -> FloatArray:

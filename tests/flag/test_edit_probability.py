@@ -7,6 +7,7 @@ from csl_dist.flag_edits.edits import Edit, EditKind
 from csl_dist.flag_edits.evidence import COLUMNS
 from csl_dist.flag_edits.findings import (
     ListName,
+    alternatives,
     describe,
     frame_log_odds,
     is_found,
@@ -115,6 +116,13 @@ def test_of_two_findings_that_overlap_the_surer_stays():
     evidence_NK = np.zeros((3, len(COLUMNS)))
     kept = resolved(edits, evidence_NK, np.array([1.0, 2.0, 0.0]), fps=5.0)
     assert [(f.edit.start, f.log_odds) for f in kept] == [(5, 2.0), (24, 0.0)]
+
+
+def test_what_else_it_could_be_is_the_next_surest_edit_of_the_place():
+    edits = [made_edit(0, 20), made_edit(5, 25), made_edit(40, 50), made_edit(0, 20, new_label=3)]
+    odds_N = np.array([3.0, 1.0, 2.5, 2.0])
+    [first, *_] = resolved(edits, np.zeros((4, len(COLUMNS))), odds_N, fps=5.0)
+    assert alternatives(first, edits, odds_N) == [edits[3], edits[1]]
 
 
 def test_a_boundary_within_tolerance_is_no_finding_and_a_swap_stays_beside_the_rest():
