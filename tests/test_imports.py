@@ -21,7 +21,17 @@ LAYERS = (
         "trackers",
     ),
     ("run_file", "verdict", "pulse"),
-    ("timeline", "video", "frames", "feature_files", "corrupt", "datasets", "encoder", "models"),
+    (
+        "timeline",
+        "flag_edits",
+        "video",
+        "frames",
+        "feature_files",
+        "corrupt",
+        "datasets",
+        "encoder",
+        "models",
+    ),
     (
         "features",
         "ready_features",
