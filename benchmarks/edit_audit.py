@@ -108,7 +108,8 @@ def planted_on_top(
     seed: int,
 ) -> dict[str, PlantedRow]:
     """The audited labels with one more kind of error in every video that has room for it."""
-    planting = planting_of(data, 0.1, kinds=mix)
+    labels = {video: row.labels_T for video, row in planted.items()}
+    planting = planting_of(data, 0.1, kinds=mix, labels=labels)
     result = {}
     for video, row in planted.items():
         on_top = plant_mix(row.labels_T, planting, video=video, seed=seed)

@@ -53,9 +53,6 @@ class Trajectories:
         return {video for video in self.ids if self.groups[video] in second}
 
 
-_CONFUSIONS: dict[str, FloatArray] = {}
-
-
 class PlantedRow(NamedTuple):
     """A video's labels with their errors; `order_T` of frames that models saw moved.
 
@@ -100,13 +97,16 @@ def load(folder: Path, name: str, seed: int = 0) -> Trajectories:
 
 
 def planting_of(
-    data: Trajectories, rate: float, kinds: Mapping[PlantedKind, float] | None = None
+    data: Trajectories,
+    rate: float,
+    kinds: Mapping[PlantedKind, float] | None = None,
+    *,
+    labels: Mapping[str, IntArray] | None = None,
 ) -> Planting:
-    """Spans and confusions of a dataset."""
+    """Spans, confusions and grammar of a dataset, by its own labels or by those that are given."""
+    labels = data.labels if labels is None else labels
     low, high = SPAN_FRAMES.get(data.name, (10, 60))
-    counts = [
-        counts_of(data.labels[v], num_classes=data.num_classes, fps=data.fps) for v in data.ids
-    ]
+    counts = [counts_of(labels[v], num_classes=data.num_classes, fps=data.fps) for v in data.ids]
     statistics = statistics_of(reduce(lambda a, b: a + b, counts))
     return Planting(
         num_classes=data.num_classes,
@@ -115,22 +115,25 @@ def planting_of(
         span_seconds=(low / data.fps, high / data.fps),
         boundary_share=min(1.0, 2 * rate),
         kinds=kinds or {},
-        confusion_CC=confusions(data),
+        confusion_CC=confusions(data, labels),
         bigram_CC=statistics.bigram_CC[: data.num_classes, : data.num_classes],
     )
 
 
-def confusions(data: Trajectories) -> FloatArray:
+def confusions(data: Trajectories, labels: Mapping[str, IntArray]) -> FloatArray:
     """Out-of-fold probability (C, C) of the column's class summed where the row's is labelled."""
-    if data.name in _CONFUSIONS:
-        return _CONFUSIONS[data.name]
     total_CC = np.zeros((data.num_classes, data.num_classes))
     for video in data.ids:
-        probability_TC = np.mean([np.exp(logp[-1]) for logp in data.logp(video)], axis=0)
-        known_T = data.labels[video] >= 0
-        np.add.at(total_CC, data.labels[video][known_T], probability_TC[known_T])
+        probability_TC = np.mean(
+            [
+                np.exp(data.arrays[f"logp__{f}__{video}"][-1].astype(np.float32))
+                for f in data.families
+            ],
+            axis=0,
+        )
+        known_T = labels[video] >= 0
+        np.add.at(total_CC, labels[video][known_T], probability_TC[known_T])
     np.fill_diagonal(total_CC, 0.0)
-    _CONFUSIONS[data.name] = total_CC
     return total_CC
 
 
