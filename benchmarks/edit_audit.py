@@ -113,12 +113,12 @@ def planted_on_top(
     result = {}
     for video, row in planted.items():
         on_top = plant_mix(row.labels_T, planting, video=video, seed=seed)
-        result[video] = (
-            PlantedRow(row.labels_T, (), row.swap_seed, row.order_T)
-            if on_top is None
-            else PlantedRow(
-                on_top.labels_T, on_top.errors, row.swap_seed, row.order_T, on_top.order_T
-            )
+        if on_top is None:
+            result[video] = row._replace(errors=())
+            continue
+        moved_T = on_top.order_T if row.moved_T is None else row.moved_T[on_top.order_T]
+        result[video] = row._replace(
+            labels_T=on_top.labels_T, errors=on_top.errors, moved_T=moved_T
         )
     return result
 
