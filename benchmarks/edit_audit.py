@@ -1,0 +1,139 @@
+"""One audit as the product would do it: plant errors into the labels as they are, fit, find.
+
+The labels that are audited hold errors already. What is planted on top of them serves to fit;
+nothing here looks at the truth, which is only compared with the findings in edits.py.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from edit_settings import (
+    AuditedVideo,
+    EmissionCache,
+    PlantedRow,
+    Trajectories,
+    audited,
+    planting_of,
+    statistics_without,
+    temperatures_of,
+)
+
+from csl_dist.flag.edits.candidates import EditKind
+from csl_dist.flag.edits.findings import Finding, is_right_fix, log_odds_of, resolved
+from csl_dist.flag.edits.planted import PlantedKind, plant_mix
+from csl_dist.flag.edits.probability import EditModel, fitted_models
+from csl_dist.flag.edits.segments import FloatArray
+
+FIT_MIX: dict[PlantedKind, float] = {
+    PlantedKind.MISLABEL: 1,
+    PlantedKind.RENAME: 1,
+    PlantedKind.CONFUSABLE: 1,
+    PlantedKind.PLAUSIBLE: 1,
+    PlantedKind.OCCURRENCE: 0.5,
+    PlantedKind.INSERT: 1,
+    PlantedKind.MERGE: 1,
+    PlantedKind.MISSING: 1,
+    PlantedKind.SHIFT: 2,
+    PlantedKind.SWAP: 1,
+}
+FIT_SEED = 1_000
+TOLERANCE_SECONDS = 2.0
+MAX_VIDEOS = 40
+"""Videos that errors are planted in for fitting; more would tell little more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """The videos as audited, the fitted models, log-odds of all candidates, and the findings."""
+
+    videos: list[AuditedVideo]
+    models: dict[EditKind, EditModel]
+    log_odds: list[FloatArray]
+    findings: list[list[Finding]]
+
+
+def tolerance_seconds(data: Trajectories) -> float:
+    """Two seconds, or less than a frame where frames are further apart."""
+    return min(TOLERANCE_SECONDS, 0.9 / data.fps) if data.fps < 0.5 else TOLERANCE_SECONDS
+
+
+def run_audit(
+    data: Trajectories,
+    planted: Mapping[str, PlantedRow],
+    caches: dict[tuple[float, ...], EmissionCache],
+    *,
+    mix: Mapping[PlantedKind, float] = FIT_MIX,
+) -> Audit:
+    """Fits on errors planted on top of the labels, and finds what is wrong in the labels."""
+    labels = {video: row.labels_T for video, row in planted.items()}
+    temperatures = tuple(temperatures_of(data, labels))
+    cache = caches.setdefault(temperatures, EmissionCache(data, temperatures))
+    statistics = statistics_without(data, labels)
+    videos = audited(data, planted, cache, statistics=statistics)
+    rehearsed = [
+        video
+        for k in range(2 if len(data.ids) < MAX_VIDEOS else 1)
+        for video in audited(
+            data,
+            planted_on_top(data, planted, mix, FIT_SEED + k),
+            cache,
+            statistics=statistics,
+            videos=rehearsal_videos(data, FIT_SEED + k),
+        )
+    ]
+    models = fit_models(rehearsed)
+    tolerance = tolerance_seconds(data)
+    log_odds = [log_odds_of(v.edits, v.evidence_NK, models) for v in videos]
+    found = [
+        resolved(v.edits, v.evidence_NK, odds, fps=data.fps, tolerance_seconds=tolerance)
+        for v, odds in zip(videos, log_odds, strict=True)
+    ]
+    return Audit(videos=videos, models=models, log_odds=log_odds, findings=found)
+
+
+def rehearsal_videos(data: Trajectories, seed: int) -> list[str]:
+    """At most MAX_VIDEOS, drawn by (seed, id)."""
+
+    def drawn(video: str) -> float:
+        return float(np.random.default_rng([seed, 8, *video.encode()]).random())
+
+    return sorted(data.ids, key=drawn)[:MAX_VIDEOS]
+
+
+def planted_on_top(
+    data: Trajectories,
+    planted: Mapping[str, PlantedRow],
+    mix: Mapping[PlantedKind, float],
+    seed: int,
+) -> dict[str, PlantedRow]:
+    """The audited labels with one more kind of error in every video that has room for it."""
+    labels = {video: row.labels_T for video, row in planted.items()}
+    planting = planting_of(data, 0.1, kinds=mix, labels=labels)
+    result = {}
+    for video, row in planted.items():
+        on_top = plant_mix(row.labels_T, planting, video=video, seed=seed)
+        if on_top is None:
+            result[video] = row._replace(errors=())
+            continue
+        moved_T = on_top.order_T if row.moved_T is None else row.moved_T[on_top.order_T]
+        result[video] = row._replace(
+            labels_T=on_top.labels_T, errors=on_top.errors, moved_T=moved_T
+        )
+    return result
+
+
+def fit_models(rehearsed: Sequence[AuditedVideo]) -> dict[EditKind, EditModel]:
+    """Weights of every kind of edit from candidates that are, or are not, the right fix."""
+    evidence: dict[EditKind, list[FloatArray]] = {}
+    right: dict[EditKind, list[bool]] = {}
+    for video in rehearsed:
+        for edit, row in zip(video.edits, video.evidence_NK, strict=True):
+            evidence.setdefault(edit.kind, []).append(row)
+            right.setdefault(edit.kind, []).append(
+                any(is_right_fix(edit, error) for error in video.errors)
+            )
+    return fitted_models(
+        {kind: np.array(rows) for kind, rows in evidence.items()},
+        {kind: np.array(values) for kind, values in right.items()},
+    )

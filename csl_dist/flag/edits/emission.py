@@ -1,0 +1,71 @@
+"""Emission: what a committee of model families makes of every frame, from stored trajectories."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from csl_dist.flag.edits.segments import UNLABELLED, FloatArray, IntArray
+
+FLOOR = -5.0
+"""Log-probability below which a class is no less likely: one frame must not decide a segment."""
+TEMPERATURES = (0.7, 1.0, 1.2, 1.4, 1.7, 2.0, 2.5, 3.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Emission:
+    """Log-probabilities of one video; sums over frames are kept, to read any span at once."""
+
+    logp_TC: FloatArray
+    """The committee's, at least FLOOR."""
+    sum_TC: FloatArray
+    """(T + 1, C): sums of `logp_TC` over the frames before."""
+    family_sum_FTC: FloatArray
+    """(F, T + 1, C): the same of each family, at its temperature."""
+    late_sum_ETC: FloatArray
+    """(E, T + 1, C): the same of each later checkpoint of every family."""
+
+
+def late_half(logp_ETC: FloatArray) -> FloatArray:
+    """The later half of the checkpoints, the middle one included."""
+    return logp_ETC[len(logp_ETC) // 2 :]
+
+
+def normalised(logp_TC: FloatArray) -> FloatArray:
+    """Log-probabilities that add up to 1 over the last axis."""
+    top = logp_TC.max(axis=-1, keepdims=True)
+    shifted = logp_TC - top
+    result: FloatArray = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    return result
+
+
+def best_temperature(logp_NC: FloatArray, labels_N: IntArray) -> float:
+    """Of TEMPERATURES the one under which held-out labels are likeliest."""
+    known_N = labels_N != UNLABELLED
+    rows = np.flatnonzero(known_N)
+    likelihoods = [
+        normalised(logp_NC[rows] / temperature)[np.arange(len(rows)), labels_N[rows]].mean()
+        for temperature in TEMPERATURES
+    ]
+    return TEMPERATURES[int(np.argmax(likelihoods))]
+
+
+def emission_of(trajectories: Sequence[FloatArray], temperatures: Sequence[float]) -> Emission:
+    """The emission of one video from its families' trajectories (E, T, C) and temperatures."""
+    late = [late_half(np.asarray(t, dtype=np.float64)) for t in trajectories]
+    family_FTC = np.stack(
+        [normalised(t.mean(axis=0) / k) for t, k in zip(late, temperatures, strict=True)]
+    )
+    logp_TC = np.maximum(normalised(family_FTC.mean(axis=0)), FLOOR)
+    return Emission(
+        logp_TC=logp_TC,
+        sum_TC=_sums(logp_TC),
+        family_sum_FTC=_sums(np.maximum(family_FTC, 2 * FLOOR)),
+        late_sum_ETC=_sums(np.maximum(np.concatenate(late), 2 * FLOOR)),
+    )
+
+
+def _sums(values_TC: FloatArray) -> FloatArray:
+    """Sums over the frames before each, along the last axis but one; one row longer."""
+    zero = np.zeros_like(values_TC[..., :1, :])
+    return np.concatenate([zero, values_TC.cumsum(axis=-2)], axis=-2)

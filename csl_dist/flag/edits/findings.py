@@ -1,0 +1,196 @@
+"""Findings: of all candidate edits of a video those that explain most, one for each place.
+
+Order is a list of its own, and so are boundaries: merged into one list with renamed steps, which
+are far surer, they are lost. `Finding.list_name` says which list a finding belongs to.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from csl_dist.flag.edits.candidates import Edit, EditKind
+from csl_dist.flag.edits.evidence import COLUMNS
+from csl_dist.flag.edits.planted import PlantedError, PlantedKind
+from csl_dist.flag.edits.probability import EditModel
+from csl_dist.flag.edits.segments import FloatArray
+
+SHARED = 0.3
+"""Of the shorter of two spans: sharing more, the one with lower log-odds goes."""
+
+
+class ListName(StrEnum):
+    STEPS = "steps"
+    BOUNDARIES = "boundaries"
+    ORDER = "order"
+
+
+LIST_OF = {
+    EditKind.RENAME: ListName.STEPS,
+    EditKind.DELETE: ListName.STEPS,
+    EditKind.INSERT: ListName.STEPS,
+    EditKind.BOUNDARY: ListName.BOUNDARIES,
+    EditKind.SWAP: ListName.ORDER,
+}
+RIGHT_KINDS: dict[PlantedKind, tuple[EditKind, ...]] = {
+    PlantedKind.MISLABEL: (EditKind.RENAME, EditKind.DELETE),
+    PlantedKind.RENAME: (EditKind.RENAME, EditKind.DELETE),
+    PlantedKind.CONFUSABLE: (EditKind.RENAME, EditKind.DELETE),
+    PlantedKind.PLAUSIBLE: (EditKind.RENAME, EditKind.DELETE),
+    PlantedKind.OCCURRENCE: (EditKind.RENAME, EditKind.DELETE),
+    PlantedKind.INSERT: (EditKind.RENAME, EditKind.DELETE),
+    PlantedKind.MERGE: (EditKind.INSERT,),
+    PlantedKind.MISSING: (EditKind.INSERT,),
+    PlantedKind.SHIFT: (EditKind.BOUNDARY,),
+    PlantedKind.JITTER: (EditKind.BOUNDARY,),
+    PlantedKind.SWAP: (EditKind.SWAP,),
+}
+"""Which edit undoes which planted error."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """An edit that was kept, its log-odds and evidence (K,)."""
+
+    edit: Edit
+    log_odds: float
+    evidence_K: FloatArray
+
+    @property
+    def list_name(self) -> ListName:
+        return LIST_OF[self.edit.kind]
+
+
+def log_odds_of(
+    edits: Sequence[Edit], evidence_NK: FloatArray, models: Mapping[EditKind, EditModel]
+) -> FloatArray:
+    """Log-odds (N,) of candidates, each under the model of its kind."""
+    result_N = np.zeros(len(edits))
+    kinds_N = np.array([edit.kind for edit in edits])
+    for kind, model in models.items():
+        rows = np.flatnonzero(kinds_N == kind)
+        result_N[rows] = model.log_odds(evidence_NK[rows])
+    return result_N
+
+
+def resolved(
+    edits: Sequence[Edit],
+    evidence_NK: FloatArray,
+    log_odds_N: FloatArray,
+    *,
+    fps: float,
+    tolerance_seconds: float = 2.0,
+) -> list[Finding]:
+    """Findings of a video, surest first; of two that overlap the surer stays.
+
+    Swaps overlap with swaps alone. A boundary that would move within the tolerance is none.
+    """
+    kept: list[Finding] = []
+    for i in np.argsort(-log_odds_N, kind="stable"):
+        edit = edits[i]
+        if edit.kind is EditKind.BOUNDARY and edit.num_frames / fps <= tolerance_seconds:
+            continue
+        rivals = [k.edit for k in kept if (k.edit.kind is EditKind.SWAP) == is_swap(edit)]
+        if all(overlap_of_shorter(edit, rival) <= SHARED for rival in rivals):
+            kept.append(
+                Finding(edit=edit, log_odds=float(log_odds_N[i]), evidence_K=evidence_NK[i])
+            )
+    return kept
+
+
+def alternatives(
+    finding: Finding, edits: Sequence[Edit], log_odds_N: FloatArray, *, most: int = 2
+) -> list[Edit]:
+    """What else a finding could be: the surest other edits of its place, surest first."""
+    order = np.argsort(-log_odds_N, kind="stable")
+    others = [
+        edits[i]
+        for i in order
+        if edits[i] is not finding.edit
+        and is_swap(edits[i]) == is_swap(finding.edit)
+        and overlap_of_shorter(edits[i], finding.edit) > SHARED
+    ]
+    return others[:most]
+
+
+def frame_log_odds(
+    edits: Sequence[Edit], log_odds_N: FloatArray, num_frames: int, *, floor: float = -12.0
+) -> FloatArray:
+    """The largest log-odds (T,) of a candidate that covers each frame; `floor` where none does."""
+    result_T = np.full(num_frames, floor, dtype=np.float64)
+    for edit, log_odds in zip(edits, log_odds_N, strict=True):
+        part = result_T[edit.start : edit.stop]
+        np.maximum(part, log_odds, out=part)
+    return result_T
+
+
+def is_swap(edit: Edit) -> bool:
+    return edit.kind is EditKind.SWAP
+
+
+def overlap_of_shorter(a: Edit, b: Edit) -> float:
+    """Frames that two edits share, of the shorter one's; 0 to 1."""
+    shared = min(a.stop, b.stop) - max(a.start, b.start)
+    return max(0, shared) / min(a.num_frames, b.num_frames)
+
+
+def overlap(edit: Edit, error: PlantedError) -> float:
+    """Shared frames over frames of either, 0 to 1; 0 between a swap and what is none."""
+    if is_swap(edit) != (error.kind is PlantedKind.SWAP):
+        return 0.0
+    shared = max(0, min(edit.stop, error.stop) - max(edit.start, error.start))
+    return shared / (edit.num_frames + error.stop - error.start - shared)
+
+
+def is_right_fix(edit: Edit, error: PlantedError) -> bool:
+    """Whether an edit covers an error and undoes it: the span by half, the name exactly."""
+    if edit.kind not in RIGHT_KINDS[error.kind] or overlap(edit, error) < 0.5:
+        return False
+    return error.label is None or edit.new_label == error.label
+
+
+def is_found(edit: Edit, error: PlantedError, *, tolerance_frames: float) -> bool:
+    """Whether an edit points at an error: half of the frames, or the boundary within tolerance."""
+    if overlap(edit, error) >= 0.5:
+        return True
+    return (
+        edit.kind is EditKind.BOUNDARY
+        and error.boundary is not None
+        and overlap(edit, error) > 0
+        and abs(edit.place - error.boundary) <= tolerance_frames
+    )
+
+
+def describe(finding: Finding, names: Sequence[str], *, fps: float) -> str:
+    """A sentence for the reviewer: what seems wrong, the fix, and what speaks for it."""
+    edit = finding.edit
+    start, stop = edit.start / fps, edit.stop / fps
+    old, new = names[edit.label], names[edit.new_label]
+    claims = {
+        EditKind.RENAME: f"{start:.1f} to {stop:.1f} s is labelled {old}; {new} fits better",
+        EditKind.DELETE: f"{old} at {start:.1f} to {stop:.1f} s seems to be part of {new}",
+        EditKind.INSERT: f"{new} seems to be missing at {start:.1f} to {stop:.1f} s, within {old}",
+        EditKind.BOUNDARY: (
+            f"the boundary seems to be at {edit.place / fps:.1f} s; "
+            f"{start:.1f} to {stop:.1f} s is labelled {old} and looks like {new}"
+        ),
+        EditKind.SWAP: (
+            f"{old} and {new} at {start:.1f} to {stop:.1f} s stand in an unusual order"
+        ),
+    }
+    return f"{claims[edit.kind]} ({', '.join(_reasons(finding))})"
+
+
+def _reasons(finding: Finding) -> list[str]:
+    value = dict(zip(COLUMNS, finding.evidence_K.tolist(), strict=True))
+    reasons = []
+    if not is_swap(finding.edit):
+        reasons.append(f"{value['late_share']:.0%} of later checkpoints agree")
+    if value["bigram"] > 1:
+        reasons.append(f"the order becomes {np.exp(value['bigram']):.0f} times as usual")
+    if value["duration"] > 1:
+        reasons.append("durations become more usual")
+    if value["count"] > 1:
+        reasons.append("the number of times that steps occur becomes more usual")
+    return reasons or ["weak evidence from several sides"]

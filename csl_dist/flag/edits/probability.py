@@ -1,0 +1,279 @@
+"""From evidence to log-odds of an edit, and from log-odds to the probability of an error.
+
+Two steps. First, fitted in the audit itself on errors planted in its held-out videos, for each kind
+of edit a logistic model of the evidence says how much a candidate looks like the right fix of a
+planted error; its weights are drawn towards SHIPPED ones and never become negative, so that little
+data can't turn evidence round. Second, a calibration turns log-odds into probabilities by how many
+more findings are high than in audits without errors: not by how much was planted.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from scipy.optimize import minimize
+
+from csl_dist.flag.edits.candidates import EditKind
+from csl_dist.flag.edits.evidence import COLUMNS
+from csl_dist.flag.edits.segments import BoolArray, FloatArray, IntArray
+
+USED = (
+    *("emission", "emission_low", "late_share", "least_family", "contrast"),
+    *("bigram", "trigram", "duration", "count", "position", "precedence", "log_size"),
+)
+"""Columns of the evidence that speak for an edit: none may get a negative weight."""
+DRAW = {kind: 0.003 for kind in EditKind} | {EditKind.BOUNDARY: 1.0}
+"""How strongly weights are drawn towards the shipped ones; those of boundaries hardly move."""
+LEAST_RIGHT = 10
+"""Right candidates below which weights are the shipped ones; the offset follows from ALIGNED."""
+ALIGNED = (0.02, -2.0)
+"""The share of all candidates of a kind whose log-odds then are at least the second number."""
+COMMON_ERROR = 0.13
+"""Promised minus true precision of the surest findings on datasets that no constant was fitted on,
+root mean square: see docs/findings_study.md."""
+LEAST_LOG_ODDS = -5.0
+"""Findings below play no part in a calibration."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditModel:
+    """Log-odds of an edit: offset plus weights (K,) times evidence, K as in COLUMNS."""
+
+    offset: float
+    weights_K: FloatArray
+
+    def log_odds(self, evidence_NK: FloatArray) -> FloatArray:
+        """(N,), higher where the edit is likelier to be the right fix."""
+        result: FloatArray = self.offset + evidence_NK @ self.weights_K
+        return result
+
+
+def shipped_model(offset: float, **weights: float) -> EditModel:
+    return EditModel(
+        offset=offset, weights_K=np.array([weights.get(name, 0.0) for name in COLUMNS])
+    )
+
+
+SHIPPED: dict[EditKind, EditModel] = {
+    EditKind.RENAME: shipped_model(
+        -3.49, emission=0.614, bigram=0.480, duration=0.220, log_size=0.198
+    ),
+    EditKind.DELETE: shipped_model(
+        -6.64, emission=0.726, bigram=0.498, duration=0.242, log_size=0.853
+    ),
+    EditKind.INSERT: shipped_model(
+        -4.95, emission=0.984, bigram=0.450, duration=0.382, log_size=0.292
+    ),
+    EditKind.BOUNDARY: shipped_model(-3.66, emission=0.527, duration=0.300, log_size=0.176),
+    EditKind.SWAP: shipped_model(-8.88, bigram=0.489, log_size=1.087),
+}
+"""From planted errors in five datasets: where a run is too small to fit its own, these hold."""
+
+
+def fit_edit_model(
+    evidence_NK: FloatArray, right_N: BoolArray, shipped: EditModel, *, draw: float
+) -> EditModel:
+    """A logistic model of which candidates are right, near the shipped one; weights at least 0.
+
+    With too few right ones the shipped weights stay, and the offset makes few candidates high.
+    """
+    if right_N.sum() < LEAST_RIGHT:
+        share, level = ALIGNED
+        high = float(np.quantile(evidence_NK @ shipped.weights_K, 1 - share))
+        return EditModel(offset=level - high, weights_K=shipped.weights_K)
+    used = [COLUMNS.index(name) for name in USED]
+    offset, weights = _bounded_logistic(
+        np.asarray(evidence_NK[:, used], dtype=np.float64),
+        right_N,
+        np.ones(len(right_N)),
+        towards=(shipped.offset, shipped.weights_K[used]),
+        draw=draw,
+    )
+    weights_K = np.zeros(len(COLUMNS))
+    weights_K[used] = weights
+    return EditModel(offset=offset, weights_K=weights_K)
+
+
+def blended(shipped: EditModel, own: EditModel) -> EditModel:
+    """Half of each.
+
+    An audit's own errors stand among its right labels where a model is fitted on planted ones, and
+    make it doubt what looks like them; shipped weights know nothing of this dataset's habits.
+    """
+    return EditModel(
+        offset=(shipped.offset + own.offset) / 2,
+        weights_K=(shipped.weights_K + own.weights_K) / 2,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """P(error) of a finding: sigmoid(offset + slope * log-odds + weight * excess of its audit).
+
+    Log-odds are fitted with planted errors, so that how many findings without any error reach a
+    value hardly differs between datasets: `clean_shares`. An audit with more above it has more
+    errors; this `excess` takes the place of a known share of errors.
+    """
+
+    offset: float
+    slope: float
+    weight: float
+    clean_shares: tuple[float, ...]
+    """Share of right findings whose log-odds are at least each of MARKS."""
+
+    def excess(self, log_odds_N: FloatArray) -> float:
+        """Log of how many more findings of an audit are high than without errors; 0 for none."""
+        return excess_of(log_odds_N, self.clean_shares)
+
+    def probability(self, log_odds_N: FloatArray, *, excess: float) -> FloatArray:
+        """(N,), 0 to 1."""
+        return sigmoid(self.offset + self.slope * log_odds_N + self.weight * excess)
+
+
+MARKS = (-2.0, -1.0, 0.0)
+"""Log-odds at which findings are counted."""
+SHIPPED_CALIBRATION = Calibration(
+    offset=-0.181, slope=1.275, weight=1.152, clean_shares=(0.0280, 0.0091, 0.0014)
+)
+"""Of renamed, deleted and inserted steps. Boundaries and order have none: how high right ones score
+differs too much between datasets for a promise before reviews; they are ranked only."""
+
+
+def excess_of(log_odds_N: FloatArray, clean_shares: Sequence[float]) -> float:
+    """Mean over MARKS of the log of counted over expected findings, one added to both."""
+    ratios = [
+        np.log(((log_odds_N >= mark).sum() + 1) / (share * len(log_odds_N) + 1))
+        for mark, share in zip(MARKS, clean_shares, strict=True)
+    ]
+    return float(np.mean(ratios))
+
+
+def fit_calibration(audits: Sequence[tuple[FloatArray, BoolArray]]) -> Calibration:
+    """Fits on audits whose errors are known: log-odds of their findings, and which are right.
+
+    Every audit counts alike, however many findings it has; some should have few errors or none.
+    """
+    clean_shares = tuple(
+        float(np.mean([(odds_N[~right_N] >= mark).mean() for odds_N, right_N in audits]))
+        for mark in MARKS
+    )
+    rows, targets, weights = [], [], []
+    for odds_N, right_N in audits:
+        # What is far below can't be an error worth a look, and would decide the slope.
+        near_N = odds_N > LEAST_LOG_ODDS
+        excess = excess_of(odds_N, clean_shares)
+        rows.append(np.stack([odds_N[near_N], np.full(near_N.sum(), excess)], axis=1))
+        targets.append(right_N[near_N])
+        weights.append(np.full(near_N.sum(), 1 / max(near_N.sum(), 1)))
+    offset, (slope, weight) = _bounded_logistic(
+        np.concatenate(rows),
+        np.concatenate(targets),
+        np.concatenate(weights),
+        towards=(0.0, np.array([1.0, 1.0])),
+        draw=0.001,
+    )
+    return Calibration(
+        offset=offset, slope=float(slope), weight=float(weight), clean_shares=clean_shares
+    )
+
+
+def with_expected_share(probability_N: FloatArray, share: float) -> FloatArray:
+    """Probabilities moved, on the log-odds scale, so that their mean is a share that is known."""
+    z_N = logit(probability_N)
+    low, high = -20.0, 20.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if sigmoid(z_N + middle).mean() < share else (low, middle)
+    return sigmoid(z_N + low)
+
+
+def with_reviews(
+    probability_N: FloatArray, reviewed: IntArray, right: BoolArray, *, spread: float = 1.5
+) -> FloatArray:
+    """Probabilities after some findings were looked at.
+
+    `reviewed` are rows, `right` whether each was an error. All log-odds move by one number, drawn
+    to 0 as from a normal of deviation `spread`, by which the decisions become likeliest; decided
+    findings become 0 or 1.
+    """
+    z_N = logit(probability_N)
+    move = 0.0
+    for _ in range(50):
+        p = sigmoid(z_N[reviewed] + move)
+        slope = (right - p).sum() - move / spread**2
+        curve = (p * (1 - p)).sum() + 1 / spread**2
+        move += slope / curve
+    result_N = sigmoid(z_N + move)
+    result_N[reviewed] = right
+    return result_N
+
+
+def expected_right(probability_N: FloatArray, *, sure: float = 0.8) -> tuple[float, float, float]:
+    """How many of these findings are right: mean, and bounds that hold with probability `sure`.
+
+    Findings are taken as independent, and all probabilities as off together by a deviation of
+    COMMON_ERROR.
+    """
+    mean = float(probability_N.sum())
+    width = NormalDist().inv_cdf((1 + sure) / 2)
+    spread = np.sqrt(
+        (probability_N * (1 - probability_N)).sum() + (COMMON_ERROR * len(probability_N)) ** 2
+    )
+    low, high = mean - width * spread, mean + width * spread
+    return mean, float(max(low, 0.0)), float(min(high, len(probability_N)))
+
+
+def sigmoid(z: FloatArray) -> FloatArray:
+    result: FloatArray = 0.5 * (1 + np.tanh(0.5 * z))
+    return result
+
+
+def logit(p: FloatArray) -> FloatArray:
+    clipped = np.clip(p, 1e-6, 1 - 1e-6)
+    result: FloatArray = np.log(clipped / (1 - clipped))
+    return result
+
+
+def _bounded_logistic(
+    x_NK: FloatArray,
+    right_N: BoolArray,
+    weight_N: FloatArray,
+    *,
+    towards: tuple[float, FloatArray],
+    draw: float,
+) -> tuple[float, FloatArray]:
+    """Offset and weights (K,), each at least 0, of a logistic model drawn towards given weights."""
+    y_N = right_N.astype(np.float64)
+    share_N = weight_N / weight_N.sum()
+    scale_K = x_NK.std(axis=0) + 0.05
+    start, target_K = towards
+
+    def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
+        z_N = parameters[0] + x_NK @ parameters[1:]
+        away_K = (parameters[1:] - target_K) * scale_K
+        value = share_N @ (np.logaddexp(0.0, z_N) - y_N * z_N) + draw / 2 * (away_K @ away_K)
+        error_N = share_N * (sigmoid(z_N) - y_N)
+        slope_K = x_NK.T @ error_N + draw * away_K * scale_K
+        return float(value), np.concatenate([[error_N.sum()], slope_K])
+
+    found = minimize(
+        loss,
+        np.concatenate([[start], target_K]),
+        jac=True,
+        bounds=[(None, None), *[(0.0, None)] * len(target_K)],
+        method="L-BFGS-B",
+    ).x
+    return float(found[0]), found[1:]
+
+
+def fitted_models(
+    evidence: Mapping[EditKind, FloatArray], right: Mapping[EditKind, BoolArray]
+) -> dict[EditKind, EditModel]:
+    """A model of every kind of edit: half shipped, half fitted where there are candidates."""
+    return {
+        kind: blended(model, fit_edit_model(evidence[kind], right[kind], model, draw=DRAW[kind]))
+        if kind in evidence
+        else model
+        for kind, model in SHIPPED.items()
+    }

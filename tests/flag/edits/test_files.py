@@ -1,0 +1,23 @@
+"""Label files that changed places."""
+
+import numpy as np
+
+from csl_dist.flag.edits.files import file_matches
+
+
+def test_two_files_that_changed_places_are_found():
+    rng = np.random.default_rng(0)
+    labels = {name: np.repeat(rng.permutation(6), 10) for name in "abcde"}
+    logp = {name: np.log(0.02 + 0.88 * np.eye(6)[labels_T]) for name, labels_T in labels.items()}
+    labels["a"], labels["b"] = labels["b"], labels["a"]
+    matches = file_matches(logp, labels)
+    assert matches["a"].other == "b"
+    assert matches["a"].takes_back
+    assert matches["b"].gain > 0
+    assert all(matches[name].gain < 0 for name in "cde")
+
+
+def test_files_of_other_lengths_are_not_compared():
+    logp = {"a": np.zeros((10, 2)), "b": np.zeros((100, 2))}
+    labels = {"a": np.zeros(10, dtype=int), "b": np.zeros(100, dtype=int)}
+    assert file_matches(logp, labels) == {}

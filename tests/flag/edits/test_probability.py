@@ -1,0 +1,166 @@
+"""Log-odds, probabilities and findings."""
+
+import numpy as np
+import pytest
+
+from csl_dist.flag.edits.candidates import Edit, EditKind
+from csl_dist.flag.edits.evidence import COLUMNS
+from csl_dist.flag.edits.findings import (
+    ListName,
+    alternatives,
+    describe,
+    frame_log_odds,
+    is_found,
+    is_right_fix,
+    overlap,
+    resolved,
+)
+from csl_dist.flag.edits.planted import PlantedError, PlantedKind
+from csl_dist.flag.edits.probability import (
+    ALIGNED,
+    SHIPPED,
+    expected_right,
+    fit_calibration,
+    fit_edit_model,
+    with_expected_share,
+    with_reviews,
+)
+
+
+def made_edit(start, stop, kind=EditKind.RENAME, new_label=1, place=None):
+    return Edit(
+        kind=kind,
+        start=start,
+        stop=stop,
+        label=0,
+        new_label=new_label,
+        place=start if place is None else place,
+        segments=(),
+        changed_share=1.0,
+        quick_gain=0.0,
+    )
+
+
+def made_evidence(num, seed=0):
+    rng = np.random.default_rng(seed)
+    evidence_NK = rng.standard_normal((num, len(COLUMNS)))
+    right_N = rng.random(num) < 1 / (1 + np.exp(3 - 3 * evidence_NK[:, 0]))
+    return evidence_NK, right_N
+
+
+def test_fitted_weights_find_what_matters_and_are_never_negative():
+    evidence_NK, right_N = made_evidence(3000)
+    evidence_NK[:, COLUMNS.index("count")] -= right_N
+    model = fit_edit_model(evidence_NK, right_N, SHIPPED[EditKind.RENAME], draw=0.003)
+    assert (model.weights_K >= 0).all()
+    assert model.weights_K.argmax() == COLUMNS.index("emission")
+    odds_N = model.log_odds(evidence_NK)
+    assert (1 / (1 + np.exp(-odds_N))).mean() == pytest.approx(right_N.mean(), abs=0.01)
+
+
+def test_with_few_right_ones_the_shipped_weights_stay():
+    evidence_NK, _ = made_evidence(500)
+    few_N = np.arange(500) < 3
+    shipped = SHIPPED[EditKind.DELETE]
+    model = fit_edit_model(evidence_NK, few_N, shipped, draw=0.003)
+    share, level = ALIGNED
+    assert (model.weights_K == shipped.weights_K).all()
+    assert (model.log_odds(evidence_NK) >= level).mean() == pytest.approx(share, abs=0.005)
+
+
+def made_audit(num_errors, seed):
+    rng = np.random.default_rng(seed)
+    odds_N = np.concatenate([rng.normal(-6, 2, 1000), rng.normal(-0.5, 1.5, num_errors)])
+    return odds_N, np.arange(len(odds_N)) >= 1000
+
+
+def test_calibration_holds_at_rates_between_those_that_it_was_fitted_on():
+    known = [made_audit(n, seed) for seed in range(8) for n in (0, 10, 20, 40, 80)]
+    calibration = fit_calibration(known)
+    for num_errors in (15, 30, 60):
+        audits = [made_audit(num_errors, seed) for seed in range(100, 120)]
+        promised, true = [], []
+        for odds_N, right_N in audits:
+            top = np.argsort(-odds_N)[:20]
+            probability_N = calibration.probability(odds_N, excess=calibration.excess(odds_N))
+            promised.append(probability_N[top].mean())
+            true.append(right_N[top].mean())
+        assert np.mean(promised) == pytest.approx(np.mean(true), abs=0.1)
+
+
+def test_an_expected_share_moves_the_mean_and_keeps_the_order():
+    probability_N = np.array([0.9, 0.5, 0.1, 0.05])
+    moved_N = with_expected_share(probability_N, 0.1)
+    assert moved_N.mean() == pytest.approx(0.1, abs=1e-4)
+    assert (np.diff(moved_N) < 0).all()
+
+
+def test_reviews_move_what_is_left_towards_what_was_found():
+    probability_N = np.full(30, 0.5)
+    rows = np.arange(10)
+    worse = with_reviews(probability_N, rows, np.zeros(10, dtype=bool))
+    better = with_reviews(probability_N, rows, np.ones(10, dtype=bool))
+    assert worse[10:].max() < 0.2
+    assert better[10:].min() > 0.8
+    assert (worse[:10] == 0).all()
+
+
+def test_expected_right_has_bounds_around_the_mean():
+    mean, low, high = expected_right(np.full(20, 0.7))
+    assert mean == pytest.approx(14)
+    assert 0 <= low < mean < high <= 20
+
+
+def test_of_two_findings_that_overlap_the_surer_stays():
+    edits = [made_edit(0, 20), made_edit(5, 25), made_edit(24, 50)]
+    evidence_NK = np.zeros((3, len(COLUMNS)))
+    kept = resolved(edits, evidence_NK, np.array([1.0, 2.0, 0.0]), fps=5.0)
+    assert [(f.edit.start, f.log_odds) for f in kept] == [(5, 2.0), (24, 0.0)]
+
+
+def test_what_else_it_could_be_is_the_next_surest_edit_of_the_place():
+    edits = [made_edit(0, 20), made_edit(5, 25), made_edit(40, 50), made_edit(0, 20, new_label=3)]
+    odds_N = np.array([3.0, 1.0, 2.5, 2.0])
+    [first, *_] = resolved(edits, np.zeros((4, len(COLUMNS))), odds_N, fps=5.0)
+    assert alternatives(first, edits, odds_N) == [edits[3], edits[1]]
+
+
+def test_a_boundary_within_tolerance_is_no_finding_and_a_swap_stays_beside_the_rest():
+    edits = [
+        made_edit(0, 8, EditKind.BOUNDARY),
+        made_edit(20, 40, EditKind.SWAP),
+        made_edit(20, 40),
+    ]
+    evidence_NK = np.zeros((3, len(COLUMNS)))
+    kept = resolved(edits, evidence_NK, np.array([3.0, 2.0, 1.0]), fps=5.0)
+    assert [f.list_name for f in kept] == [ListName.ORDER, ListName.STEPS]
+
+
+def test_frames_take_the_largest_log_odds_over_them():
+    odds_T = frame_log_odds([made_edit(0, 3), made_edit(2, 5)], np.array([1.0, 2.0]), 6, floor=-9)
+    assert odds_T.tolist() == [1, 1, 2, 2, 2, -9]
+
+
+def test_overlap_is_shared_over_all_frames():
+    error = PlantedError(kind=PlantedKind.RENAME, start=10, stop=20, label=1)
+    assert overlap(made_edit(15, 25), error) == pytest.approx(5 / 15)
+    assert is_right_fix(made_edit(9, 20), error)
+    assert not is_right_fix(made_edit(9, 20, new_label=2), error)
+    assert overlap(made_edit(10, 20, EditKind.SWAP), error) == 0
+
+
+def test_a_boundary_is_found_when_its_place_is_within_tolerance():
+    error = PlantedError(kind=PlantedKind.SHIFT, start=100, stop=150, label=1, boundary=100)
+    near = made_edit(130, 160, EditKind.BOUNDARY, place=130)
+    assert not is_found(near, error, tolerance_frames=10)
+    exact = made_edit(95, 150, EditKind.BOUNDARY, place=95)
+    assert is_found(exact, error, tolerance_frames=10)
+
+
+def test_a_sentence_names_the_fix():
+    evidence_NK = np.zeros((1, len(COLUMNS)))
+    evidence_NK[0, COLUMNS.index("bigram")] = 2.0
+    [finding] = resolved([made_edit(10, 20)], evidence_NK, np.zeros(1), fps=5.0)
+    sentence = describe(finding, ["cut", "peel"], fps=5.0)
+    assert sentence.startswith("2.0 to 4.0 s is labelled cut; peel fits better")
+    assert "7 times as usual" in sentence
