@@ -75,7 +75,7 @@ class ManifestLayout:
         return EntryFiles(folder, config.labels_fps or config.features_fps)
 
 
-MANIFEST = ManifestLayout()
+LAYOUT = ManifestLayout()
 
 
 def _read_rows(path: Path, need: MediaNeed) -> list[tuple[int, dict[str, str]]]:
