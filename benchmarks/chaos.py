@@ -152,7 +152,7 @@ def disturbed(
         while True:
             process = start(step, cluster)
             while left and process.poll() is None:
-                time.sleep(rng.uniform(0.3, 0.7) * seconds[step.name])
+                time.sleep(rng.uniform(0.1, 0.9) * seconds[step.name])
                 if process.poll() is None:
                     counts[kill_one(process, cluster, rng)] += 1
                     left -= 1
