@@ -4,17 +4,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from csl_dist.lint.agreement import Agreement, agreement_of
-from csl_dist.lint.conventions import told_once, transition_findings
 from csl_dist.lint.corpus import Corpus, corpus_of
-from csl_dist.lint.file_rules import duplicate_findings, mixed_up_findings
 from csl_dist.lint.findings import Finding, grouped
-from csl_dist.lint.name_rules import class_name_findings, sole_user_findings
-from csl_dist.lint.order_rules import order_findings
 from csl_dist.lint.procedures import ProcedureSummary, procedure_summaries
 from csl_dist.lint.reading import LintSettings, Reading, reading_of
-from csl_dist.lint.segments import SegmentTable, segment_table
-from csl_dist.lint.sequences import LabelSequence
-from csl_dist.lint.time_rules import (
+from csl_dist.lint.rules.conventions import told_once, transition_findings
+from csl_dist.lint.rules.files import duplicate_findings, mixed_up_findings
+from csl_dist.lint.rules.names import class_name_findings, sole_user_findings
+from csl_dist.lint.rules.order import order_findings
+from csl_dist.lint.rules.times import (
     duration_findings,
     empty_findings,
     flicker_findings,
@@ -23,6 +21,8 @@ from csl_dist.lint.time_rules import (
     overlap_findings,
     unlabelled_findings,
 )
+from csl_dist.lint.segments import SegmentTable, segment_table
+from csl_dist.lint.sequences import LabelSequence
 
 RULES: tuple[Callable[[Reading], Iterator[Finding]], ...] = (
     order_findings,

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from csl_dist.lint.reading import SCORES, Reading
-from csl_dist.lint.time_rules import flickers
+from csl_dist.lint.rules.times import flickers
 
 PLACE = ("video", "start_s", "stop_s", "label")
 EVIDENCE = ("order", "swap", "surprise", "precedence", "inserted", "missing", "duration", "flicker")

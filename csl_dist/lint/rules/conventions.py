@@ -10,9 +10,9 @@ import numpy as np
 
 from csl_dist.lint.corpus import Corpus, FloatArray, IntArray
 from csl_dist.lint.durations import log_seconds
-from csl_dist.lint.file_rules import same_labels
 from csl_dist.lint.findings import TITLES, Finding, Kind
 from csl_dist.lint.reading import Reading
+from csl_dist.lint.rules.files import same_labels
 
 ROLES = ("annotator", "group")
 HABITS = frozenset(

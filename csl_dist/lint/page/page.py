@@ -13,7 +13,8 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
-from csl_dist.lint.drawing import (
+from csl_dist.lint.findings import TITLES, Finding, Kind, grouped, place_text, seconds_text
+from csl_dist.lint.page.drawing import (
     Bar,
     Mark,
     axis_and_marks,
@@ -23,7 +24,6 @@ from csl_dist.lint.drawing import (
     shown_steps,
     usual_bars,
 )
-from csl_dist.lint.findings import TITLES, Finding, Kind, grouped, place_text, seconds_text
 from csl_dist.lint.procedures import ProcedureSummary
 from csl_dist.lint.run import LintResult
 
