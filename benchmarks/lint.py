@@ -26,12 +26,12 @@ import numpy as np
 from label_data import READERS, captaincook_with_errors
 
 from csl_dist.lint.corpus import Corpus, FloatArray, IntArray, corpus_of
-from csl_dist.lint.evidence import OrderEvidence, order_evidence, video_evidence
 from csl_dist.lint.findings import TITLES, Kind
-from csl_dist.lint.grammar import Grammar
-from csl_dist.lint.planted import swap_neighbours
 from csl_dist.lint.run import lint
 from csl_dist.lint.sequences import LabelSequence, Step
+from csl_dist.lint.statistics.evidence import OrderEvidence, order_evidence, video_evidence
+from csl_dist.lint.statistics.grammar import Grammar
+from csl_dist.lint.statistics.planted import swap_neighbours
 
 TUNED = ("knot_tying", "breakfast")
 SEEN = ("needle_passing", "50salads", "gtea", "cholec80")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from made_labels import USUAL, sequence, usual_videos
 
-from csl_dist.lint.findings import Finding, Kind, clock, grouped, seconds_text, table_rows
+from csl_dist.lint.findings import Finding, Kind, clock, grouped, length_text
 from csl_dist.lint.run import lint
 from csl_dist.lint.sequences import LabelSequence, Step
 
@@ -179,13 +179,11 @@ def test_numbered_classes_do_not_look_the_same() -> None:
 def test_same_labels_of_two_groups_are_told_and_of_one_group_once() -> None:
     twin = replace(sequence("b", USUAL), group="B")
     finding = only([replace(twin, video="a", file="labels/a.txt", group="A"), twin], Kind.DUPLICATE)
-    assert finding.sentence == (
-        "2 files have the same 4 steps at the same times: labels/a.txt, labels/b.txt."
-    )
+    assert finding.sentence == ("2 files have the same 4 steps at the same times: a.txt, b.txt.")
     cameras = [replace(twin, video=f"camera{i}") for i in range(3)]
     assert only(cameras, Kind.DUPLICATE).sentence == (
-        "3 files hold 1 different sets of labels, each within one group, such as camera0 and "
-        "camera1; several cameras of one performance look like this."
+        "3 files hold 1 different set of labels: camera0 and camera1 are the same, for example. "
+        "Several cameras of one performance look like this."
     )
 
 
@@ -252,13 +250,13 @@ def test_rows_are_grouped_by_kind_with_the_worst_first() -> None:
         Finding(kind=Kind.ORDER, video="b", score=1, probability=0.6, sentence="x"),
         Finding(kind=Kind.ORDER, video="c", score=1, probability=0.9, sentence="x"),
     ]
-    assert [row[1] for row in table_rows(findings)] == ["c", "b", "a"]
+    assert [f.video for members in grouped(findings).values() for f in members] == ["c", "b", "a"]
     assert list(grouped(findings)) == [Kind.ORDER, Kind.GAP]
 
 
 def test_times_are_written_as_people_say_them() -> None:
     assert [clock(s) for s in (5, 65, 3725, -3)] == ["00:05", "01:05", "1:02:05", "-00:03"]
-    assert [seconds_text(s) for s in (0.12, 2.14, 48.2, 780)] == [
+    assert [length_text(s) for s in (0.12, 2.14, 48.2, 780)] == [
         "0.12 s",
         "2.1 s",
         "48 s",

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from csl_dist.lint.corpus import IntArray
-from csl_dist.lint.evidence import (
+from csl_dist.lint.findings import Finding, Kind
+from csl_dist.lint.reading import SCORES, Reading, about_place
+from csl_dist.lint.statistics.evidence import (
     LEAST_VIOLATION,
     insertion_gains,
     precedence_shares,
@@ -20,9 +22,7 @@ from csl_dist.lint.evidence import (
     swap_weight,
     usual_steps,
 )
-from csl_dist.lint.findings import Finding, Kind
-from csl_dist.lint.grammar import Grammar, first_occurrences
-from csl_dist.lint.reading import SCORES, Reading
+from csl_dist.lint.statistics.grammar import Grammar, first_occurrences
 
 UNCALIBRATED = {Kind.ORDER: 5.0, Kind.MISSING: 4.0, Kind.INSERTED: 8.0}
 """Least scores where there are too few videos for probabilities."""
@@ -66,7 +66,7 @@ class Told:
 
 def order_findings(reading: Reading) -> Iterator[Finding]:
     """Everything that the order of steps gives away, video by video."""
-    corpus, suspects = reading.corpus, _suspects(reading)
+    corpus, suspects = reading.grammar.corpus, _suspects(reading)
     if not suspects:
         return
     units = {int(corpus.unit_V[video]) for video in suspects}
@@ -80,7 +80,7 @@ def order_findings(reading: Reading) -> Iterator[Finding]:
 
 def _suspects(reading: Reading) -> dict[int, list[Suspect]]:
     """Suspects by video, worst first."""
-    corpus, by_video = reading.corpus, dict[int, list[Suspect]]()
+    corpus, by_video = reading.grammar.corpus, dict[int, list[Suspect]]()
     for kind, (_, score) in SCORES.items():
         scores = score(reading.order)
         measured = reading.probabilities.get(kind)
@@ -112,11 +112,12 @@ def _video_findings(reading: Reading, video: int, suspects: list[Suspect]) -> It
         if told is None or settled & set(range(told.first, told.last + 1)):
             continue
         settled |= told.settled
-        span = reading.corpus.span(video)
-        starts, stops = reading.corpus.start_N[span], reading.corpus.stop_N[span]
+        corpus = reading.grammar.corpus
+        span = corpus.span(video)
+        starts, stops = corpus.start_N[span], corpus.stop_N[span]
         yield Finding(
             kind=told.kind,
-            video=reading.corpus.about[video].video,
+            **about_place(corpus.about[video]),
             start_seconds=float(stops[told.first] if told.after else starts[told.first]),
             stop_seconds=float(
                 starts[told.first] if told.before else stops[told.first : told.last + 1].max()
@@ -135,13 +136,14 @@ class Sentences:
     def __init__(self, reading: Reading, video: int) -> None:
         self.grammar: Grammar = reading.grammar
         self.order = reading.order
-        self.span = reading.corpus.span(video)
-        self.names = [reading.corpus.name(n) for n in range(self.span.start, self.span.stop)]
+        corpus = reading.grammar.corpus
+        self.span = corpus.span(video)
+        self.names = [corpus.name(n) for n in range(self.span.start, self.span.stop)]
         self.codes: IntArray = reading.grammar.codes(video)
         self.tables = reading.grammar.tables_of(video)
         self.state_names = {
             int(reading.grammar.tables.code[label]): name
-            for label, name in enumerate(reading.corpus.labels)
+            for label, name in enumerate(corpus.labels)
         }
 
     def about(self, suspect: Suspect) -> Told | None:

@@ -129,7 +129,7 @@ class Grammar:
         """What some videos have, over all tables that they belong to."""
         parts: list[tuple[IntArray, ...]] = []
         totals = np.zeros_like(self.totals)
-        for video in videos.tolist():
+        for video in videos[self.corpus.counted_V[videos]].tolist():
             codes = self.codes(video)
             if not len(codes):
                 continue
