@@ -80,7 +80,6 @@ def _field(value: str | float) -> str:
 def segment_table(reading: Reading) -> SegmentTable:
     """Everything that lint knows of each segment."""
     corpus, order = reading.corpus, reading.order
-    usual = reading.durations.usual_seconds
     steps_N = np.flatnonzero(~reading.background_N)
 
     def spread(values: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
@@ -95,7 +94,7 @@ def segment_table(reading: Reading) -> SegmentTable:
         "stop_s": corpus.stop_N,
         **{name: spread(getattr(order, name)) for name in EVIDENCE[:6]},
         "duration": np.where(reading.durations.members < 0, np.nan, reading.durations.distance),
-        "flicker": flickers(corpus, usual).astype(np.float32),
+        "flicker": flickers(reading).astype(np.float32),
     }
     for kind in SCORES:
         values[f"{kind.value}_probability"] = spread(reading.probabilities.get(kind))

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 from made_labels import USUAL, sequence, usual_videos
 
-from csl_dist.lint.findings import Finding, Kind, clock, grouped, length_text
+from csl_dist.lint.findings import Finding, Kind, TimeUnit, clock, grouped, length_text
+from csl_dist.lint.reading import LintSettings
 from csl_dist.lint.run import lint
 from csl_dist.lint.sequences import LabelSequence, Step
 
@@ -40,9 +41,9 @@ def test_swap_in_a_repeating_procedure_is_told_with_transitions() -> None:
     finding = only([*usual_videos(120, cycle), sequence("odd", odd)], Kind.ORDER)
     assert (finding.start_seconds, finding.stop_seconds) == (40, 60)
     assert finding.sentence == (
-        "`grasp` directly follows `pull` here, in other videos 0 of 480 times. The steps around "
-        "them fit better with the two swapped: transitions seen 480, 480 and 360 times instead of "
-        "0, 0 and 0."
+        "`grasp` directly follows `pull` here, in other videos 0 of 480 times. Swapping the two "
+        "would make the transitions before, between and after them usual: seen 480, 480 and 360 "
+        "times instead of 0, 0 and 0."
     )
 
 
@@ -54,6 +55,16 @@ def test_missing_step_is_told_with_its_place() -> None:
     assert finding.sentence == (
         "`clean` is in 120 of 120 other videos, not here; it would be expected between `cut` and "
         "`close`."
+    )
+
+
+def test_step_that_always_follows_another_is_missed_where_it_comes_elsewhere() -> None:
+    usual = ["open", "check", "cut", "open", "check", "sew"]
+    odd = sequence("odd", ["open", "check", "cut", "open", "sew"])
+    finding = only([*usual_videos(120, usual), odd], Kind.MISSING)
+    assert (finding.label, finding.start_seconds) == ("check", 40)
+    assert finding.sentence == (
+        "`check` directly follows `open` 240 of 240 times in other videos, here `sew` does."
     )
 
 
@@ -270,3 +281,48 @@ def moved(step: Step, seconds: float) -> Step:
         start_seconds=step.start_seconds + seconds,
         stop_seconds=step.stop_seconds + seconds,
     )
+
+
+def with_background(labels: tuple[str, ...]) -> list[str]:
+    return [name for label in labels for name in ("idle", label)] + ["idle"]
+
+
+def test_background_is_left_out_of_order_and_told() -> None:
+    steps = ("prepare", "wash", "cut", "clean", "sew", "close")
+    turned = ("prepare", "wash", "clean", "cut", "sew", "close")
+    videos = [*usual_videos(120, with_background(steps)), sequence("odd", with_background(turned))]
+    result = lint(videos)
+    [finding] = [f for f in result.findings if f.kind is Kind.ORDER]
+    assert (finding.video, finding.label) == ("odd", "clean")
+    assert finding.sentence == (
+        "`clean` comes after `cut` in 120 of 120 other videos, here before it."
+    )
+    assert result.notes == (
+        "`idle` (847 of 1,573 segments) comes between most steps and is taken as background: the "
+        "order of steps leaves it out.",
+    )
+    background = [row for row in result.segments.rows() if row["label"] == "idle"]
+    assert all(row["order"] != row["order"] for row in background)
+
+
+def test_several_annotators_count_as_one_video_and_the_odd_file_is_named() -> None:
+    files = [
+        replace(v, annotator=who, file=f"{v.video}-{who}.txt")
+        for v in usual_videos(40)
+        for who in "ABC"
+    ]
+    odd = sequence("v07", ["prepare", "clean", "cut", "close"], annotator="B")
+    files[22] = replace(odd, file="v07-B.txt")
+    result = lint(files)
+    [finding] = [f for f in result.findings if f.kind is Kind.ORDER]
+    assert (finding.video, finding.annotator, finding.file) == ("v07", "B", "v07-B.txt")
+    assert "in 39 of 39 other videos" in finding.sentence
+    assert (result.num_videos, result.num_files) == (40, 120)
+
+
+def test_times_in_entries_are_told_as_such() -> None:
+    videos = [*usual_videos(20), sequence("odd", USUAL, [10, 11, 12, 90])]
+    result = lint(videos, LintSettings(unit=TimeUnit.ENTRIES))
+    [finding] = [f for f in result.findings if f.kind is Kind.DURATION]
+    assert "lasts 90 entries here, 10 entries to 12 entries in 20 other places" in finding.sentence
+    assert result.hours == 0

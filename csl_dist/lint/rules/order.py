@@ -13,13 +13,15 @@ from csl_dist.lint.corpus import IntArray
 from csl_dist.lint.findings import Finding, Kind
 from csl_dist.lint.reading import SCORES, Reading, about_place
 from csl_dist.lint.statistics.evidence import (
+    ALWAYS,
     LEAST_VIOLATION,
     insertion_gains,
     precedence_shares,
     precedence_table,
     precedence_weight,
+    repeat_weight,
+    steps_left_out,
     swap_gains,
-    swap_weight,
     usual_steps,
 )
 from csl_dist.lint.statistics.grammar import Grammar, first_occurrences
@@ -32,8 +34,8 @@ MIN_SUPPORT = 5
 """Other videos, or places in them, that must speak for a sentence with counts."""
 RARE_TRANSITION = 0.01
 """A step is told where a transition to or from it is at most this share of those from its step."""
-ALWAYS = 0.98
-"""Share of the other videos that must have a step before it is told as missing."""
+UNUSUAL_TRANSITION = 0.1
+"""Two steps are told as swapped where the second follows the first at most this often."""
 KINDS = (Kind.ORDER, Kind.MISSING, Kind.INSERTED)
 
 
@@ -191,13 +193,13 @@ class Sentences:
 
     def _swap_speaks_louder(self, place: int) -> bool:
         at = self.span.start + place
-        weight = swap_weight(self.grammar, self.tables)
+        # Precedence is easier to understand, so that it speaks wherever steps hardly repeat.
+        weight = repeat_weight(self.grammar, self.tables)
         precedence = precedence_weight(weight) * float(self.order.precedence[at])
         return weight * float(self.order.swap[at]) > precedence
 
     def _swap(self, place: int) -> Told | None:
-        edge = [self.grammar.tables.edge]
-        states = np.concatenate([edge, self.codes, edge])
+        states = self._states()
         log = self.grammar.log_transition(self.tables, states[:-1], states[1:])
         gains = swap_gains(self.grammar, self.tables, states, log)
         best = max((p for p in (place - 1, place) if 0 <= p < len(gains)), key=lambda p: gains[p])
@@ -207,6 +209,9 @@ class Sentences:
         rarest = float((here / np.maximum(total, 1)).min())
         if total[1] < MIN_SUPPORT or gains[best] <= 0 or rarest > RARE_TRANSITION:
             return None
+        # A sentence on a swap must convince: this order is unusual, the other one has been seen.
+        if here[1] > UNUSUAL_TRANSITION * total[1] or turned.min() < 1:
+            return None
         first, second = self.names[best], self.names[best + 1]
         return Told(
             kind=Kind.ORDER,
@@ -215,8 +220,8 @@ class Sentences:
             label=first,
             sentence=(
                 f"`{second}` directly follows `{first}` here, in other videos {here[1]} of "
-                f"{total[1]} times. The steps around them fit better with the two swapped: "
-                f"transitions seen {_listed(turned)} times instead of {_listed(here)}."
+                f"{total[1]} times. Swapping the two would make the transitions before, between "
+                f"and after them usual: seen {_listed(turned)} times instead of {_listed(here)}."
             ),
             evidence={"here": _listed(here), "swapped": _listed(turned), "after": int(total[1])},
             settled=frozenset(range(best - 1, best + 3)),
@@ -225,16 +230,17 @@ class Sentences:
     def _missing(self, place: int) -> Told | None:
         state = int(self.order.missing_label[self.span.start + place])
         table = self.tables[-1]
-        if state not in usual_steps(self.grammar, table):
+        if state < 0:
             return None
-        edge = [self.grammar.tables.edge]
-        states = np.concatenate([edge, self.codes, edge])
+        if state in self.codes or state not in usual_steps(self.grammar, table):
+            return self._left_out(place, state)
+        states = self._states()
         gains = insertion_gains(self.grammar, self.tables, states, state)
         after = place == len(self.codes) - 1 and bool(gains[place + 1] > gains[place])
         videos = self.grammar.num_videos(table)
         present = int(self.grammar.present[self.grammar.rows(table, np.array([state]))[0]])
         if present < ALWAYS * videos:
-            return None
+            return self._left_out(place, state)
         name = self.state_names[state]
         return Told(
             kind=Kind.MISSING,
@@ -251,6 +257,32 @@ class Sentences:
             after=after,
         )
 
+    def _left_out(self, place: int, state: int) -> Told | None:
+        """A step that always follows the one before, which here is followed by another."""
+        if (place, state) not in steps_left_out(self.grammar, self.tables[-1], self._states()):
+            return None
+        (usual,), (total,) = self._transitions(self._states()[place : place + 1], np.array([state]))
+        name, here = self.state_names[state], self.names[place]
+        previous = "the start" if place == 0 else f"`{self.names[place - 1]}`"
+        return Told(
+            kind=Kind.MISSING,
+            first=place,
+            last=place,
+            label=name,
+            sentence=(
+                f"`{name}` directly follows {previous} {usual} of {total} times in other videos, "
+                f"here `{here}` does."
+            ),
+            evidence={"usual": int(usual), "after": int(total)},
+            settled=frozenset({place - 1, place, place + 1}),
+            before=True,
+        )
+
+    def _states(self) -> IntArray:
+        """The video's classes with the start and the end."""
+        edge = [self.grammar.tables.edge]
+        return np.concatenate([edge, self.codes, edge])
+
     def _between(self, place: int) -> str:
         """The boundary before a segment in words."""
         if place == 0:
@@ -260,8 +292,7 @@ class Sentences:
         return f"between `{self.names[place - 1]}` and `{self.names[place]}`"
 
     def _inserted(self, place: int) -> Told | None:
-        edge = [self.grammar.tables.edge]
-        before, own, after = np.concatenate([edge, self.codes, edge])[place : place + 3]
+        before, own, after = self._states()[place : place + 3]
         (direct, inside), (total, _) = self._transitions(
             np.array([before, before]), np.array([after, own])
         )

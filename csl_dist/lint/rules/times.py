@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from csl_dist.lint.corpus import Corpus, FloatArray, IntArray
-from csl_dist.lint.findings import Finding, Kind
+from csl_dist.lint.corpus import BoolArray, Corpus, FloatArray
+from csl_dist.lint.findings import Finding, Kind, TimeUnit
 from csl_dist.lint.reading import Reading, about_place
 from csl_dist.lint.statistics.durations import log_seconds
 
@@ -17,6 +17,8 @@ ODD_DISTANCE = 5.0
 ODD_FACTOR = 2.0
 """And so many times shorter, or longer, than every other one."""
 FLICKER_FRAMES = 3
+MOST_FLICKER_SECONDS = 1.0
+"""Where labels are sparse, several frames are no flicker any more; a single one still is."""
 FLICKER_SECONDS = 0.2
 """A flicker's length where the length of a frame is not known."""
 FLICKER_SHARE = 0.1
@@ -64,7 +66,7 @@ def flicker_findings(reading: Reading) -> Iterator[Finding]:
     """Segments of a few frames between two of the same label."""
     text = reading.length_text
     corpus, video_N = reading.corpus, reading.corpus.video_N()
-    for n in np.flatnonzero(flickers(corpus, reading.durations.usual_seconds)).tolist():
+    for n in np.flatnonzero(flickers(reading)).tolist():
         seconds = float(corpus.stop_N[n] - corpus.start_N[n])
         frame = corpus.about[int(video_N[n])].frame_seconds
         frames = round(seconds / frame) if frame else 0
@@ -85,14 +87,17 @@ def flicker_findings(reading: Reading) -> Iterator[Finding]:
         )
 
 
-def flickers(corpus: Corpus, usual_N: FloatArray) -> IntArray:
+def flickers(reading: Reading) -> BoolArray:
     """True at segments that flicker."""
+    corpus, usual_N = reading.corpus, reading.durations.usual_seconds
     label, video_N = corpus.label_N, corpus.video_N()
     result = np.zeros(corpus.num_segments, bool)
     if corpus.num_segments < 3:
         return result
     frames = np.array([a.frame_seconds or 0.0 for a in corpus.about])[video_N]
     limit = np.where(frames > 0, (FLICKER_FRAMES + 0.5) * frames, FLICKER_SECONDS)
+    if reading.settings.unit is TimeUnit.SECONDS:
+        limit = np.minimum(limit, np.maximum(1.5 * frames, MOST_FLICKER_SECONDS))
     seconds = corpus.stop_N - corpus.start_N
     short = (seconds > 0) & (seconds <= limit) & ~(seconds > FLICKER_SHARE * usual_N)
     inside = (label[:-2] == label[2:]) & (label[1:-1] != label[:-2])
