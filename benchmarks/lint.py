@@ -9,10 +9,12 @@ A planted swap exchanges two neighbouring segments of a video; segments of one l
 are joined, as they would be in a file of frames. Both swapped segments count as wrong. Figures are
 AUC / average precision over segments in percent, means over seeds.
 
-None of the datasets is held out. The form of the order score, the weight of repeats and the share
-of precedence given up were chosen with all of them in view; only LEAST_VIOLATION and the rule that
-a swap must not join segments were chosen on those marked "tuned", before the others, marked "seen",
-were run. The level of probability and the rules' limits were set on what --clean counts.
+None of the datasets is held out. The form of the order score, the weights of repeats and of sure
+transitions, the share of precedence given up, the limits of a background class and the rule on
+unanimous videos were chosen with all of them in view; only LEAST_VIOLATION and the rule that a swap
+must not join segments were chosen on those marked "tuned", before the others, marked "seen", were
+run. The level of probability and the rules' limits were set on what --clean counts, so that those
+counts are no estimate for new data. docs/LOG.md lists what was tried.
 """
 
 import argparse

@@ -35,6 +35,16 @@ def test_order_turned_round_is_told_with_counts() -> None:
     assert finding.probability > 0.5
 
 
+def test_step_that_all_others_contradict_is_told_even_where_many_videos_are_odd() -> None:
+    steps = [f"step {i}" for i in range(8)]
+    odd = [
+        sequence(f"odd{k}", [steps[k], *steps[:k], *steps[k + 1 :]], [10 + k / 9] * 8)
+        for k in range(2, 8)
+    ]
+    told = found([*usual_videos(24, steps), *odd], Kind.ORDER)
+    assert {(f.video, f.label) for f in told} == {(f"odd{k}", f"step {k}") for k in range(2, 8)}
+
+
 def test_swap_in_a_repeating_procedure_is_told_with_transitions() -> None:
     cycle = ["reach", "grasp", "pull"] * 4
     odd = [*cycle[:4], "pull", "grasp", *cycle[6:]]

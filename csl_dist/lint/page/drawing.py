@@ -195,24 +195,41 @@ def ribbon(bars: Sequence[Bar], colours: Mapping[str, str], seconds: float, unit
     scale = WIDTH / max(seconds, 1e-9)
     parts = [f'<svg class="ribbon" viewBox="0 0 {WIDTH} 26" preserveAspectRatio="none">']
     parts.append(f'<rect class="track" width="{WIDTH}" height="26"/>')
-    for bar in bars:
+    for bar, (top, height) in zip(bars, _lanes(bars), strict=True):
         tip = f"{bar.label}, {clock(bar.start, unit)} to {clock(bar.stop, unit)}"
         width = max((bar.stop - bar.start) * scale, 1)
         parts.append(
-            f'<rect class="bar" x="{bar.start * scale:.2f}" width="{width:.2f}" height="26" '
+            f'<rect class="bar" x="{bar.start * scale:.2f}" width="{width:.2f}" '
+            f'y="{top}" height="{height}" '
             f'fill="{colours.get(bar.label, "#777")}"><title>{escape(tip)}</title></rect>'
         )
     return "".join([*parts, "</svg>"])
+
+
+def _lanes(bars: Sequence[Bar]) -> list[tuple[int, int]]:
+    """Top and height of each bar: bars that overlap share the ribbon, one above the other."""
+    halves: list[int | None] = [None] * len(bars)
+    latest = 0
+    for i in range(1, len(bars)):
+        if bars[latest].stop > bars[i].start + 1e-3:
+            halves[latest] = 0 if halves[latest] is None else halves[latest]
+            halves[i] = 13 - (halves[latest] or 0)
+        if bars[i].stop >= bars[latest].stop:
+            latest = i
+    return [(0, 26) if top is None else (top, 13) for top in halves]
 
 
 def axis_and_marks(marks: Sequence[Mark], seconds: float, unit: TimeUnit) -> str:
     """Numbered brackets above a time axis."""
     scale = WIDTH / max(seconds, 1e-9)
     parts = [f'<svg class="axis" viewBox="0 0 {WIDTH} 46">']
-    for mark in marks:
+    free = 0.0
+    for mark in sorted(marks, key=lambda m: m.start + m.stop):
         start = min(max(mark.start * scale, 2), WIDTH - 8)
         width = min(max((mark.stop - mark.start) * scale, 6), WIDTH - start)
-        middle = min(max(start + width / 2, 10), WIDTH - 10)
+        # Numbers of neighbouring places stand side by side.
+        middle = min(max(start + width / 2, 10, free), WIDTH - 10)
+        free = middle + 20
         parts.append(
             f'<g class="mark"><title>{escape(mark.text)}</title>'
             f'<rect x="{start:.1f}" y="1" width="{width:.1f}" height="4"/>'

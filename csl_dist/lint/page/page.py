@@ -87,6 +87,7 @@ def lint_page(result: LintResult, *, title: str) -> str:
         result=result,
         facts=_facts(result),
         titles=TITLES,
+        measured=any(finding.probability is not None for finding in result.findings),
         by_kind={k: f[:MAX_ROWS] for k, f in grouped(result.findings).items()},
         counts={k: len(f) for k, f in grouped(result.findings).items()},
         videos=videos,

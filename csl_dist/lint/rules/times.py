@@ -18,7 +18,8 @@ ODD_FACTOR = 2.0
 """And so many times shorter, or longer, than every other one."""
 FLICKER_FRAMES = 3
 MOST_FLICKER_SECONDS = 1.0
-"""Where labels are sparse, several frames are no flicker any more; a single one still is."""
+"""Where labels are sparse, several frames are no flicker any more; a single one still is. Set with
+the findings on clean 50Salads in view."""
 FLICKER_SECONDS = 0.2
 """A flicker's length where the length of a frame is not known."""
 FLICKER_SHARE = 0.1

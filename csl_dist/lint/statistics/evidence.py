@@ -45,6 +45,8 @@ class OrderEvidence:
     """Gain in log-likelihood by the better swap with a neighbour; negative where order is usual."""
     precedence: FloatArray
     """Sum over other steps of the video of log((1-p)/p), terms of at least 1 only."""
+    unanimous: IntArray
+    """Other steps of the video with which all other videos have it the other way round."""
     order: FloatArray
     """One score of order: precedence, and more of swap as steps repeat or transitions are sure."""
     inserted: FloatArray
@@ -55,7 +57,12 @@ class OrderEvidence:
     """Which step that is, a state of the grammar's tables; -1 for none."""
 
 
-FIELDS = ("surprise", "swap", "precedence", "order", "inserted", "missing", "missing_label")
+FIELDS = (
+    *("surprise", "swap", "precedence", "unanimous", "order", "inserted", "missing"),
+    "missing_label",
+)
+UNANIMOUS_VIDEOS = 8
+"""Other videos with both steps before they can be unanimous."""
 
 
 def order_evidence(grammar: Grammar) -> OrderEvidence:
@@ -80,7 +87,7 @@ def video_evidence(grammar: Grammar, tables: tuple[int, ...], codes: IntArray) -
     states = np.concatenate([edge, codes, edge])
     log = grammar.log_transition(tables, states[:-1], states[1:])
     swap = segment_swaps(swap_gains(grammar, tables, states, log))
-    precedence = precedence_violations(grammar, tables, codes)
+    precedence, unanimous = precedence_violations(grammar, tables, codes)
     skipped = grammar.log_transition(tables, states[:-2], states[2:])
     missing, missing_label = missing_steps(grammar, tables, states)
     weight = swap_weight(grammar, tables)
@@ -88,6 +95,7 @@ def video_evidence(grammar: Grammar, tables: tuple[int, ...], codes: IntArray) -
         surprise=-(log[:-1] + log[1:]) / 2,
         swap=swap,
         precedence=precedence,
+        unanimous=unanimous,
         order=weight * swap + precedence_weight(weight) * precedence,
         inserted=skipped - log[:-1] - log[1:],
         missing=missing,
@@ -154,18 +162,23 @@ def precedence_shares(
     return here, total, (here + 0.5) / (total + 1)
 
 
-def precedence_violations(grammar: Grammar, tables: tuple[int, ...], codes: IntArray) -> FloatArray:
+def precedence_violations(
+    grammar: Grammar, tables: tuple[int, ...], codes: IntArray
+) -> tuple[FloatArray, IntArray]:
     """How much the order with every other step of the video contradicts other videos.
 
-    The first segment of a class carries it; later ones have 0.
+    And with how many steps it contradicts all of them. The first segment of a class carries both;
+    later ones have 0.
     """
     classes, places = first_occurrences(codes)
-    _, _, share = precedence_shares(grammar, precedence_table(grammar, tables), classes)
+    here, total, share = precedence_shares(grammar, precedence_table(grammar, tables), classes)
     terms = np.log((1 - share) / share)
     np.fill_diagonal(terms, 0)
     violations = np.zeros(len(codes))
     violations[places] = np.where(terms >= LEAST_VIOLATION, terms, 0).sum(axis=1)
-    return violations
+    unanimous = np.zeros(len(codes), np.int64)
+    unanimous[places] = ((here == 0) & (total >= UNANIMOUS_VIDEOS)).sum(axis=1)
+    return violations, unanimous
 
 
 def insertion_gains(
