@@ -91,9 +91,8 @@ def _print(result: "LintResult", top: int, page: Path | None) -> None:
         console.print(table)
     if result.agreement.pairs:
         console.print(agreement_table(result))
-    for note in result.notes:
-        say(f"note: {note}")
-    say(closing_line(result))
+    for line in (*(f"note: {note}" for note in result.notes), closing_line(result)):
+        console.print(line, highlight=False, markup=False)
     if page is not None:
         say(f"page: {page}")
     elif result.findings:

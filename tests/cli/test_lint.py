@@ -14,7 +14,11 @@ from typer.testing import CliRunner
 
 from csl_dist.cli import main  # noqa: F401  registers every command
 from csl_dist.cli.app import app
+from csl_dist.config import parse_config
 from csl_dist.errors import CslError
+from csl_dist.storage.paths import RunPaths
+from csl_dist.storage.run_file import RunFile, put_run_file
+from csl_dist.storage.url import Storage
 
 ODD = ("prepare", "clean", "cut", "close")
 
@@ -167,6 +171,24 @@ def test_config_with_patterns_is_linted(tmp_path: Path) -> None:
     )
     assert as_json(folder)["counts"] == {"order": 1, "class_names": 1}
     assert as_json(config, "--set", "dataset.labels_fps=20")["hours"] < found["hours"]
+
+
+def test_run_root_leads_to_the_labels_of_its_dataset(tmp_path: Path) -> None:
+    manifest = write_manifest(tmp_path / "data")
+    root = tmp_path / "run"
+    config = parse_config({"root": str(root), "dataset": {"path": str(manifest)}}, where="test")
+    run = RunFile(
+        config=config,
+        classes=USUAL,
+        num_held_out=0,
+        folds=(0,),
+        num_to_extract=0,
+        encoder="none",
+        has_known_errors=False,
+        versions={},
+    )
+    put_run_file(RunPaths(Storage(str(root))), run)
+    assert as_json(root)["videos"] == 20
 
 
 def test_activitynet_file_tells_lengths_and_unusable_segments(tmp_path: Path) -> None:
