@@ -31,7 +31,9 @@ def lint(
     ] = None,
     procedure: Annotated[
         str | None,
-        typer.Option(metavar="REGEX", help="What is performed, by a pattern in the id: '[a-z]+$'."),
+        typer.Option(
+            metavar="REGEX", help="What is performed, by a pattern in the id: '\\[a-z]+$'."
+        ),
     ] = None,
     level: Annotated[
         float, typer.Option(help="Least probability of an error, for the order of steps.")

@@ -268,7 +268,7 @@ def _lengths(dataset: Dataset) -> dict[str, float]:
         try:
             shape = np.load(video.source, mmap_mode="r").shape
             num_labels = len(tracks.names(video))
-        except (OSError, ValueError, DataError):
+        except (OSError, EOFError, ValueError, DataError):
             continue
         frames = shape[-1 if dataset.features_frames_last else 0]
         lengths[video.id] = frames / (video.source_fps or tracks.rate(video))

@@ -4,9 +4,11 @@ import csv
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import layout_files
 import pytest
 from click.testing import Result
 from made_labels import USUAL
@@ -189,6 +191,23 @@ def test_run_root_leads_to_the_labels_of_its_dataset(tmp_path: Path) -> None:
     )
     put_run_file(RunPaths(Storage(str(root))), run)
     assert as_json(root)["videos"] == 20
+
+
+@pytest.mark.parametrize(
+    ("write", "num_videos"),
+    [
+        (lambda folder: layout_files.write_cholec80(folder, 4), 4),
+        (layout_files.write_egoper, 3),
+        (layout_files.write_mstcn, 3),
+        (layout_files.write_activitynet, 2),
+        (layout_files.write_manifest, 3),
+    ],
+)
+def test_folder_of_every_layout_is_linted_even_with_empty_media(
+    write: Callable[[Path], object], num_videos: int, tmp_path: Path
+) -> None:
+    write(tmp_path)
+    assert as_json(tmp_path)["videos"] == num_videos
 
 
 def test_activitynet_file_tells_lengths_and_unusable_segments(tmp_path: Path) -> None:
