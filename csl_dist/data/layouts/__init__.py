@@ -15,7 +15,7 @@ from csl_dist.data.dataset import FORM_ERRORS, Dataset, Fold, KnownSegment, read
 from csl_dist.data.layouts.layout import Edge, Edits, Layout, Renaming
 from csl_dist.data.layouts.output import OutputFolder
 from csl_dist.data.media.sources import MediaNeed
-from csl_dist.data.splits import with_splits
+from csl_dist.data.splits import with_patterns, with_splits
 from csl_dist.errors import DataError
 from csl_dist.types import Video
 
@@ -30,6 +30,7 @@ __all__ = [
     "open_dataset",
     "read_dataset",
     "read_errors",
+    "read_labelled",
     "write_renamed",
 ]
 
@@ -50,6 +51,15 @@ def read_dataset(config: DatasetConfig, *, media: MediaNeed = "required") -> Dat
     except FORM_ERRORS as error:
         raise _of_another_form(config.path, config, error) from error
     return with_splits(dataset, config)
+
+
+def read_labelled(config: DatasetConfig) -> Dataset:
+    """All videos that have labels, whatever they are used for, and several files of one video."""
+    try:
+        dataset = LAYOUTS[config.layout].open(config, "optional")
+    except FORM_ERRORS as error:
+        raise _of_another_form(config.path, config, error) from error
+    return replace(dataset, videos=with_patterns(dataset.videos, config))
 
 
 def open_dataset(config: DatasetConfig) -> Dataset:
