@@ -162,7 +162,7 @@ def disturbed(
         while True:
             process, victims = start(step, cluster), set[str]()
             while left and process.poll() is None:
-                time.sleep(rng.uniform(0.1, 0.9) * seconds[step.name])
+                time.sleep(rng.uniform(0.05, 0.5) * seconds[step.name])
                 if process.poll() is None:
                     victim = kill_one(process, cluster, rng)
                     victims.add(victim)
