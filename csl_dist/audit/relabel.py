@@ -15,6 +15,7 @@ import pandas as pd
 from csl_dist.audit.reader import Audit, open_audit
 from csl_dist.audit.revision import AuditStore
 from csl_dist.data.layouts import corrected_labels
+from csl_dist.data.splits import groups_of
 from csl_dist.errors import DataError
 from csl_dist.flag.decide import decide
 from csl_dist.score.formulas import trajectory_scores
@@ -85,8 +86,9 @@ def relabel(root: str, labels: Path) -> Relabelled:
         annotations,
         before.settings,
         classes=before.classes,
-        judge=calibration.judge,
-        trajectory_of=lambda video: before.log_probabilities(video, scorer=before.scorer),
+        groups=groups_of(before.held_out_videos()),
+        calibration=calibration,
+        trajectory_of=lambda scorer, video: before.log_probabilities(video, scorer=scorer),
     )
     after = replace(
         record,
@@ -103,7 +105,7 @@ def relabel(root: str, labels: Path) -> Relabelled:
         after,
         videos=list(before.videos_by_id.values()),
         flags=decision.flags,
-        calibration=calibration,
+        calibration=decision.calibration,
         corrections=_corrections(before, changed),
     )
     return Relabelled(before=before, after=open_audit(root, revision=number))

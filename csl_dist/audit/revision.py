@@ -12,8 +12,9 @@ from typing import Any
 import pandas as pd
 
 from csl_dist.errors import DataError, NotReadyError, StorageError
-from csl_dist.flag.calibration import Calibration
+from csl_dist.flag.calibration import AnyCalibration, calibration_from
 from csl_dist.flag.record import AuditRecord
+from csl_dist.flag.rules import with_all_columns
 from csl_dist.score.store import ScoreStore
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.run_file import put_videos, read_videos
@@ -71,13 +72,13 @@ class AuditStore:
 
     def flags(self, number: int) -> pd.DataFrame:
         """The flags of an audit, worst first."""
-        return read_table(self._folder(number), RunPaths.FLAGS)
+        return with_all_columns(read_table(self._folder(number), RunPaths.FLAGS))
 
     def videos(self, number: int) -> list[Video]:
         return read_videos(self._folder(number))
 
-    def calibration(self, number: int) -> Calibration:
-        return Calibration.from_json(self._folder(number).read_json(RunPaths.CALIBRATION))
+    def calibration(self, number: int) -> AnyCalibration:
+        return calibration_from(self._folder(number).read_json(RunPaths.CALIBRATION))
 
     def outliers(self, number: int) -> list[str]:
         """Videos that are far off as a whole."""
@@ -111,7 +112,7 @@ class AuditStore:
         *,
         videos: Sequence[Video],
         flags: pd.DataFrame,
-        calibration: Calibration,
+        calibration: AnyCalibration,
         outliers: pd.DataFrame | None = None,
         corrections: pd.DataFrame | None = None,
     ) -> int:

@@ -5,10 +5,11 @@ import time
 from csl_dist.audit.revision import AuditStore
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import RunConfig
+from csl_dist.data.splits import groups_of
 from csl_dist.flag.calibrate import make_calibration
 from csl_dist.flag.decide import decide
 from csl_dist.flag.record import AuditRecord
-from csl_dist.predict.plan import skipped_checkpoints, store_of
+from csl_dist.predict.plan import skipped_checkpoints, trajectory_reader
 from csl_dist.score.formulas import outlying_videos
 from csl_dist.score.settings import AuditSettings
 from csl_dist.score.store import ScoreStore, Versions
@@ -65,15 +66,15 @@ def make_audit(inputs: Inputs, versions: Versions, made_from: str) -> int:
     """Makes and publishes an audit; returns its number."""
     run, settings = inputs.run, settings_of(inputs.run.config)
     scores = ScoreStore(run.paths.scores)
-    calibration = make_calibration(inputs, versions, settings)
     decision = decide(
         scores,
         versions,
         {split: inputs.labels.in_split(split) for split in (Split.AUDIT, Split.VAL)},
         settings,
         classes=run.dataset.classes,
-        judge=calibration.judge,
-        trajectory_of=store_of(inputs, settings.temporal).trajectory,
+        groups=groups_of(run.dataset.videos),
+        calibration=make_calibration(inputs, versions, settings),
+        trajectory_of=trajectory_reader(inputs, settings.scorers),
     )
     record = AuditRecord(
         made_from=made_from,
@@ -92,7 +93,7 @@ def make_audit(inputs: Inputs, versions: Versions, made_from: str) -> int:
         record,
         videos=run.dataset.videos,
         flags=decision.flags,
-        calibration=calibration,
+        calibration=decision.calibration,
         outliers=outlying_videos(scores.read_all(made, settings.temporal, "csl")),
     )
 
