@@ -31,7 +31,7 @@ class Decision:
     """What a rule makes of scores and trajectories."""
 
     thresholds: dict[str, float]
-    """Of the frame score; the rule `edits` does not flag by it, charts and `relabel` show it."""
+    """Of the frame score, by video; empty by the rule `edits`, which has none."""
     scales: tuple[tuple[float, float], tuple[float, float]] | None
     flags: pd.DataFrame
     calibration: AnyCalibration
@@ -52,8 +52,7 @@ def decide(
     """Flags suspicious spans of the audit videos; `groups` of all held-out videos by id."""
     tables = read_score_tables(store, versions, annotations, settings)
     audit, scorer = tables[Split.AUDIT], settings.scorer
-    by_video = {a.video: audit.scores[scorer][a.video] for a in audit.annotations}
-    taus = thresholds(settings.flag, tables[Split.VAL].pooled(scorer), by_video)
+    taus: dict[str, float] = {}
     if isinstance(calibration, EditCalibration):
         everyone = [a for part in annotations.values() for a in part]
         flags, calibration = edit_flags(
@@ -65,6 +64,8 @@ def decide(
             classes=classes,
         )
     else:
+        by_video = {a.video: audit.scores[scorer][a.video] for a in audit.annotations}
+        taus = thresholds(settings.flag, tables[Split.VAL].pooled(scorer), by_video)
         flags = _threshold_flags(
             store, versions, audit, taus, settings, classes, calibration.judge, trajectory_of
         )

@@ -60,13 +60,13 @@ export const showChange = ({ before, after, threshold }, isEdited) => {
   text.dataset.after = after;
   if (!isEdited || Math.abs(after - before) < 0.005) {
     text.replaceChildren("score ", element("b", {}, score(before)),
-      element("span", { class: "soft" }, `, threshold ${score(threshold)}`));
+      element("span", { class: "soft" }, threshold == null ? "" : `, threshold ${score(threshold)}`));
     return;
   }
   const below = after <= threshold ? "below the threshold now" : `still above ${score(threshold)}`;
   text.replaceChildren("score ", score(before), " → ",
     element("b", { class: after < before ? "fell" : "rose" }, score(after)),
-    element("span", { class: "soft" }, `, ${below}`));
+    element("span", { class: "soft" }, threshold == null ? "" : `, ${below}`));
 };
 
 export const showProgress = (progress) => {
