@@ -3,6 +3,7 @@
 Eight videos of six steps, two a person; one more trains. The models know the truth but for noise.
 """
 
+import io
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -11,15 +12,20 @@ import builder
 import numpy as np
 import numpy.typing as npt
 import pytest
+from rich.console import Console
+from served import client_of
 
 import csl_dist
 from csl_dist.audit.reader import Audit
 from csl_dist.audit.relabel import relabel
+from csl_dist.cli.tables import flag_table
 from csl_dist.config import AuditConfig, FlagConfig, ManifestConfig, RunConfig, ScorerConfig
 from csl_dist.evaluate.metrics import flag_metrics
+from csl_dist.export import export
 from csl_dist.flag.edit_calibration import EditCalibration
 from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
 from csl_dist.pipeline import put_run
+from csl_dist.report.page import render
 from csl_dist.training.inputs import open_inputs
 from csl_dist.types import ErrorKind, PlantedError, Span
 
@@ -240,3 +246,34 @@ def test_metrics_know_what_the_rule_calls_errors(audit: Audit) -> None:
     ]
     metrics = flag_metrics(errors, audit.flags())
     assert metrics == dict.fromkeys(metrics, 1.0)
+
+
+def test_report_tells_fix_and_probability_and_draws_no_threshold(audit: Audit) -> None:
+    page = render(audit)
+    assert "Changes of the labels that explain most" in page
+    assert flag_of(audit, RENAMED).fix in page
+    assert "of the first 2 flags of steps about" in page
+    assert "threshold" not in page
+
+
+@pytest.mark.parametrize("name", ["csv", "parquet", "activitynet", "fiftyone"])
+def test_flags_with_fixes_are_exported(audit: Audit, tmp_path: Path, name: str) -> None:
+    assert export(audit, name, tmp_path / "out").startswith("3 spans of 3 videos")
+
+
+def test_service_shows_fixes(audit: Audit) -> None:
+    with client_of(audit.paths.root.url) as client:
+        flags = client.get("/api/audits/run/flags").json()["flags"]
+    by_video = {flag["video"]: flag for flag in flags}
+    span = segment(RENAMED, 2)
+    assert by_video[RENAMED]["fix"] == f"rename {span.start} {span.stop}"
+    assert by_video[RENAMED]["probability"] > 0.5
+    assert by_video[MOVED]["probability"] is None
+    assert by_video[MOVED]["list"] == "boundaries"
+
+
+def test_query_lists_fixes(audit: Audit) -> None:
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(flag_table(audit.flags()))
+    text = console.export_text()
+    assert flag_of(audit, RENAMED).fix in text

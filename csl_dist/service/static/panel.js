@@ -11,6 +11,9 @@ export const showClasses = (classes) => {
     element("span", {}, swatch(colour), i < 9 ? element("kbd", {}, `${i + 1}`) : "", name)));
 };
 
+/** Whether the fix gives the span one label; two steps that change places get two. */
+export const hasOneLabel = (flag) => !flag.fix?.startsWith("swap");
+
 export const showHeading = (flag, classColour) => {
   const frames = flag.stop - flag.start;
   $("span-title").replaceChildren(`${flag.video} `,
@@ -22,6 +25,7 @@ export const showHeading = (flag, classColour) => {
   $("suggested").replaceChildren(swatch(classColour(flag.suggested)), `${flag.suggested} `,
     element("span", { class: "soft" }, percent(flag.suggested_probability)));
   $("accept-text").textContent = `It is ${flag.suggested}`;
+  $("accept").hidden = !hasOneLabel(flag);
 };
 
 /** Decisions of the reviewer and of others; `boundary` is one that is being moved, or null. */
