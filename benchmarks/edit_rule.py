@@ -80,7 +80,7 @@ def audit_of(
     calibration = learnt_edits(
         annotations, data.groups, trajectory_of, scorers=data.families, num_classes=num_classes
     )
-    flags, calibration = edit_flags(
+    decision = edit_flags(
         annotations,
         OtherLabels(labelled_videos(annotations, data.groups), num_classes=num_classes),
         trajectory_of,
@@ -88,7 +88,7 @@ def audit_of(
         FlagConfig(rule="edits"),
         classes=tuple(map(str, range(num_classes))),
     )
-    return flags, calibration.as_json()["promise"]
+    return decision.flags, decision.calibration.as_json()["promise"]
 
 
 def is_hit(flag: Flag, error: PlantedError, fps: float) -> bool:

@@ -106,6 +106,7 @@ def relabel(root: str, labels: Path) -> Relabelled:
         videos=list(before.videos_by_id.values()),
         flags=decision.flags,
         calibration=decision.calibration,
+        mixed_up=decision.mixed_up,
         corrections=_corrections(before, changed, decision.flags),
     )
     return Relabelled(before=before, after=open_audit(root, revision=number))

@@ -6,7 +6,7 @@ measured of it afterwards, are added. A number is used once, also when its audit
 """
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -89,6 +89,14 @@ class AuditStore:
         table = pd.read_csv(content, dtype={"video": str})
         return table.video[table.outlier].tolist()
 
+    def mixed_up(self, number: int) -> dict[str, str]:
+        """Videos that seem to have each other's labels, each with the other."""
+        folder = self._folder(number)
+        if not folder.exists(RunPaths.MIXED_UP):
+            return {}
+        videos: dict[str, str] = folder.read_json(RunPaths.MIXED_UP)
+        return videos
+
     def corrections(self, number: int) -> pd.DataFrame:
         """Spans whose label an audit corrected; empty where it did not."""
         folder = self._folder(number)
@@ -114,6 +122,7 @@ class AuditStore:
         flags: pd.DataFrame,
         calibration: AnyCalibration,
         outliers: pd.DataFrame | None = None,
+        mixed_up: Mapping[str, str] | None = None,
         corrections: pd.DataFrame | None = None,
     ) -> int:
         """Writes an audit whole, its record last; returns its number."""
@@ -124,6 +133,8 @@ class AuditStore:
         put_table(folder, RunPaths.FLAGS, flags)
         folder.put(RunPaths.FLAGS_CSV, flags.to_csv(index=False).encode())
         folder.put_json(RunPaths.CALIBRATION, calibration.as_json())
+        if mixed_up:
+            folder.put_json(RunPaths.MIXED_UP, dict(mixed_up))
         if outliers is not None:
             folder.put(RunPaths.OUTLIERS, outliers.to_csv(index=False).encode())
         if corrections is not None:

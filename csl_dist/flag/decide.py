@@ -36,6 +36,8 @@ class Decision:
     flags: pd.DataFrame
     calibration: AnyCalibration
     """As given; of the rule `edits` with what these flags promise."""
+    mixed_up: dict[str, str]
+    """By the rule `edits`: videos that seem to have each other's labels."""
 
 
 def decide(
@@ -53,9 +55,10 @@ def decide(
     tables = read_score_tables(store, versions, annotations, settings)
     audit, scorer = tables[Split.AUDIT], settings.scorer
     taus: dict[str, float] = {}
+    mixed_up: dict[str, str] = {}
     if isinstance(calibration, EditCalibration):
         everyone = [a for part in annotations.values() for a in part]
-        flags, calibration = edit_flags(
+        edits = edit_flags(
             audit.annotations,
             OtherLabels(labelled_videos(everyone, groups), num_classes=len(classes)),
             trajectory_of,
@@ -63,6 +66,7 @@ def decide(
             settings.flag,
             classes=classes,
         )
+        flags, calibration, mixed_up = edits.flags, edits.calibration, edits.mixed_up
     else:
         by_video = {a.video: audit.scores[scorer][a.video] for a in audit.annotations}
         taus = thresholds(settings.flag, tables[Split.VAL].pooled(scorer), by_video)
@@ -75,7 +79,13 @@ def decide(
             scale_of(audit.scores[name].values()) for name in (settings.temporal, framewise)
         )
         scales = astuple(of_context), astuple(of_frames)
-    return Decision(thresholds=taus, scales=scales, flags=ranked(flags), calibration=calibration)
+    return Decision(
+        thresholds=taus,
+        scales=scales,
+        flags=ranked(flags),
+        calibration=calibration,
+        mixed_up=mixed_up,
+    )
 
 
 def _threshold_flags(

@@ -14,6 +14,7 @@ from csl_dist.config import FlagConfig
 from csl_dist.flag.edit_calibration import EditCalibration, Promise
 from csl_dist.flag.edits.candidates import Edit, EditKind
 from csl_dist.flag.edits.emission import Emission, emission_of
+from csl_dist.flag.edits.files import best_files, file_gains, fits_badly
 from csl_dist.flag.edits.findings import (
     LIST_OF,
     SHARED,
@@ -79,6 +80,19 @@ class VideoFindings:
     """Of every finding of steps."""
     num_segments: int
     """Labelled ones."""
+    file_gains: dict[str, float]
+    """What the video gains by the labels of others; empty where its own fit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditDecision:
+    """What the rule makes of all videos."""
+
+    flags: list[Flag]
+    calibration: EditCalibration
+    """With what the flags promise."""
+    mixed_up: dict[str, str]
+    """Videos whose labels seem to have changed places, each with the one whose labels it has."""
 
 
 def labelled_videos(
@@ -128,9 +142,10 @@ def edit_flags(
     config: FlagConfig,
     *,
     classes: tuple[str, ...],
-) -> tuple[list[Flag], EditCalibration]:
-    """Flags of the videos to audit; and the calibration with what these promise."""
+) -> EditDecision:
+    """Flags the videos to audit, one read at a time."""
     read = families_of(calibration.families, trajectory_of)
+    labels = {annotation.video: annotation.labels_T for annotation in audited}
     found = [
         video_findings(
             annotation,
@@ -139,6 +154,7 @@ def edit_flags(
             calibration,
             config,
             classes=classes,
+            labels=labels,
         )
         for annotation in audited
     ]
@@ -151,7 +167,12 @@ def edit_flags(
         probability_of(every_N),
         {name: counts[name] for name in LEVELS},
     )
-    return flags, replace(calibration, promise=promise)
+    gains = {a.video: own.file_gains for a, own in zip(audited, found, strict=True)}
+    return EditDecision(
+        flags=flags,
+        calibration=replace(calibration, promise=promise),
+        mixed_up={m.video: m.other for m in best_files(gains).values() if m.takes_back},
+    )
 
 
 def _chosen(
@@ -204,8 +225,12 @@ def video_findings(
     config: FlagConfig,
     *,
     classes: tuple[str, ...],
+    labels: Mapping[str, IntArray],
 ) -> VideoFindings:
-    """Findings of one video, each as a flag that has no probability yet."""
+    """Findings of one video, each as a flag that has no probability yet.
+
+    `labels` of all audited videos, to see whether another one's would fit better.
+    """
     fps = rate_of(annotation)
     num_segments = sum(s.label != UNLABELLED for s in segments_of(annotation.labels_T))
     edits, evidence_NK = weighed_edits(annotation.labels_T, emission, statistics, fps=fps)
@@ -224,6 +249,11 @@ def video_findings(
         flags=[_flag(f, annotation, emission, classes) for f in kept],
         step_log_odds_N=np.array([f.log_odds for f in steps]),
         num_segments=num_segments,
+        file_gains=(
+            file_gains(annotation.video, emission.logp_TC, labels)
+            if fits_badly(emission.logp_TC, annotation.labels_T)
+            else {}
+        ),
     )
 
 

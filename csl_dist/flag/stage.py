@@ -30,6 +30,8 @@ def flag(stage: Stage, versions: Versions) -> int:
         number = make_audit(stage.inputs, versions, made_from)
     stage.say(f"audit {number}: {len(store.flags(number))} spans to review")
     stage.say(f"calibration: {store.calibration(number).sentence()}")
+    for pair in sorted({tuple(sorted(pair)) for pair in store.mixed_up(number).items()}):
+        stage.say(f"videos that seem to have each other's labels: {' and '.join(pair)}")
     outliers = store.outliers(number)
     if outliers:
         stage.say(f"videos far off as a whole (another one's labels?): {', '.join(outliers)}")
@@ -95,6 +97,7 @@ def make_audit(inputs: Inputs, versions: Versions, made_from: str) -> int:
         flags=decision.flags,
         calibration=decision.calibration,
         outliers=outlying_videos(scores.read_all(made, settings.temporal, "csl")),
+        mixed_up=decision.mixed_up,
     )
 
 

@@ -5,6 +5,7 @@ Eight videos of six steps, two a person; one more trains. The models know the tr
 
 import io
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,14 +19,18 @@ from served import client_of
 import csl_dist
 from csl_dist.audit.reader import Audit
 from csl_dist.audit.relabel import relabel
+from csl_dist.audit.revision import AuditStore
 from csl_dist.cli.tables import flag_table
 from csl_dist.config import AuditConfig, FlagConfig, ManifestConfig, RunConfig, ScorerConfig
 from csl_dist.evaluate.metrics import flag_metrics
 from csl_dist.export import export
 from csl_dist.flag.edit_calibration import EditCalibration
 from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
+from csl_dist.flag.edits.planted import foreign_labels
 from csl_dist.pipeline import put_run
 from csl_dist.report.page import render
+from csl_dist.storage.paths import RunPaths
+from csl_dist.storage.url import Storage
 from csl_dist.training.inputs import open_inputs
 from csl_dist.types import ErrorKind, PlantedError, Span
 
@@ -67,10 +72,9 @@ def annotated_labels(video: str) -> Labels:
     return labels_T
 
 
-def log_probabilities(video: str, scorer: str) -> npt.NDArray[np.float16]:
+def log_probabilities(video: str, scorer: str, truth_T: Labels) -> npt.NDArray[np.float16]:
     """(E, T, C): what checkpoints that get better say of a video."""
     rng = np.random.default_rng([*video.encode(), *scorer.encode()])
-    truth_T = true_labels(video)
     logits = rng.normal(0, 1.0, size=(NUM_EPOCHS, len(truth_T), len(CLASSES)))
     logits[:, np.arange(len(truth_T)), truth_T] += np.linspace(1, 4, NUM_EPOCHS)[:, None]
     logits -= np.log(np.exp(logits).sum(axis=-1, keepdims=True))
@@ -81,14 +85,20 @@ def names_of(labels_T: Labels) -> list[str]:
     return [CLASSES[label] for label in labels_T]
 
 
-def make_root(folder: Path, flag: FlagConfig) -> str:
+def make_root(
+    folder: Path,
+    flag: FlagConfig,
+    *,
+    truth: Callable[[str], Labels] = true_labels,
+    annotated: Callable[[str], Labels] = annotated_labels,
+) -> str:
     """Writes the dataset and a finished run; returns the run's root."""
     rng = np.random.default_rng(0)
     videos = [
         builder.MadeVideo(
             id=video,
             split="train" if video == "train" else "audit",
-            names_T=names_of(annotated_labels(video)),
+            names_T=names_of(annotated(video)),
             features_TD=rng.normal(size=(len(true_labels(video)), 4)).astype(np.float32),
             group="train" if video == "train" else f"person {int(video[1]) // 2}",
         )
@@ -110,7 +120,7 @@ def make_root(folder: Path, flag: FlagConfig) -> str:
     for scorer in config.scorers:
         builder.write_checkpoints(inputs, scorer, NUM_EPOCHS, with_weights=False)
         for video in VIDEOS:
-            logp_ETC = log_probabilities(video, scorer)
+            logp_ETC = log_probabilities(video, scorer, truth(video))
             builder.write_trajectories(
                 inputs,
                 scorer,
@@ -195,6 +205,19 @@ def test_flag_goes_once_its_fix_is_made(tmp_path: Path) -> None:
     assert len(made.resolved) == 3
     assert made.after.flags().empty
     assert "no step is likelier wrong than right" in made.after.calibration().sentence()
+
+
+def test_videos_with_each_others_labels_are_named(tmp_path: Path) -> None:
+    def truth(video: str) -> Labels:
+        return true_labels(video)[::-1] if video == "v2" else true_labels(video)
+
+    def annotated(video: str) -> Labels:
+        other = {"v2": "v5", "v5": "v2"}.get(video, video)
+        return foreign_labels(truth(other), len(truth(video)))
+
+    root = make_root(tmp_path, FlagConfig(rule="edits"), truth=truth, annotated=annotated)
+    store = AuditStore(RunPaths(Storage(root)))
+    assert store.mixed_up(1) == {"v2": "v5", "v5": "v2"}
 
 
 def test_other_labels_of_the_same_person_change_nothing_that_a_video_is_judged_by() -> None:
