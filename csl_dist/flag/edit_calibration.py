@@ -1,5 +1,6 @@
 """EditCalibration: what the rule `edits` learnt of planted errors, and what its flags promise."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.findings import ListName
 from csl_dist.flag.edits.probability import EditModel, expected_right
 from csl_dist.flag.edits.rehearsal import Rehearsal
-from csl_dist.types import FloatArray
+from csl_dist.types import Flag, FloatArray
 
 SHOWN = 20
 """Flags that the promise is about: what a reviewer looks at first."""
@@ -27,22 +28,34 @@ class Promise:
     high: float
     expected_errors: float
     """Wrong steps in all that was audited, flagged or not."""
+    budgets: tuple[tuple[float, float], ...]
+    """Minutes of flagged footage, surest first, and the share of the wrong steps that they hold:
+    for half of what all flags find, and for all."""
     other_flags: dict[ListName, int]
     """Flags of boundaries and of order, which are ranked and promise nothing."""
 
     @classmethod
     def of(
-        cls, flagged_N: FloatArray, every_N: FloatArray, other_flags: dict[ListName, int]
+        cls, flags: Sequence[Flag], every_N: FloatArray, other_flags: dict[ListName, int]
     ) -> "Promise":
-        """From probabilities of the flags, and of all findings of steps."""
-        first_N = -np.sort(-flagged_N)[:SHOWN]
-        right, low, high = expected_right(first_N)
+        """From flags of steps with their probabilities, and those of all findings of steps."""
+        surest = sorted(flags, key=lambda flag: -(flag.probability or 0.0))
+        probability_N = np.array([flag.probability for flag in surest], dtype=float)
+        right, low, high = expected_right(probability_N[:SHOWN])
+        expected_errors = float(every_N.sum())
+        minutes_N = np.cumsum([f.stop_seconds - f.start_seconds for f in surest]) / 60
+        found_N = probability_N.cumsum()
+        half = int((found_N >= found_N[-1] / 2).argmax()) if surest else 0
         return cls(
-            flags=len(first_N),
+            flags=len(probability_N[:SHOWN]),
             right=right,
             low=low,
             high=high,
-            expected_errors=float(every_N.sum()),
+            expected_errors=expected_errors,
+            budgets=tuple(
+                (float(minutes_N[i]), float(found_N[i]) / expected_errors)
+                for i in (sorted({half, len(surest) - 1}) if surest else [])
+            ),
             other_flags=other_flags,
         )
 
@@ -87,7 +100,8 @@ class EditCalibration:
         promise = data["promise"]
         if promise is not None:
             others = {ListName(name): count for name, count in promise["other_flags"].items()}
-            promise = Promise(**promise | {"other_flags": others})
+            budgets = tuple((minutes, share) for minutes, share in promise["budgets"])
+            promise = Promise(**promise | {"other_flags": others, "budgets": budgets})
         return cls(
             families=tuple(data["temperatures"]),
             rehearsal=Rehearsal(
@@ -111,9 +125,14 @@ class EditCalibration:
         ranked = f"; {' and '.join(others)} are ranked, without a promise" if others else ""
         if promise.flags == 0:
             return f"no step is likelier wrong than right{ranked} ({how})"
+        budgets = ", ".join(
+            f"{minutes:.1f} minutes of flagged footage hold {share:.0%}"
+            for minutes, share in promise.budgets
+        )
         first = "the flag" if promise.flags == 1 else f"the first {promise.flags} flags"
         return (
             f"of {first} of steps about {round(promise.low)} to {round(promise.high)} are right, "
             "as more findings score high than in labels without errors; about "
-            f"{round(promise.expected_errors)} steps are wrong in all{ranked} ({how})"
+            f"{round(promise.expected_errors)} steps are wrong in all, of which {budgets}{ranked} "
+            f"({how})"
         )

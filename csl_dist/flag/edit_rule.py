@@ -20,6 +20,8 @@ from csl_dist.flag.edits.findings import (
     SHARED,
     Finding,
     ListName,
+    alternative_words,
+    alternatives,
     describe,
     log_odds_of,
     resolved,
@@ -48,6 +50,8 @@ from csl_dist.types import (
     frame_seconds,
 )
 
+NEAR = 1.0
+"""Log-odds by which another edit of the place may be less sure and is still told of."""
 LEAST_PROBABILITY = 0.5
 """Steps are flagged as long as a flag is likelier right than wrong."""
 LEVELS = {ListName.BOUNDARIES: -1.5, ListName.ORDER: -2.0}
@@ -163,7 +167,7 @@ def edit_flags(
     flags = [flag for own in found for flag in _chosen(own.flags, probability_of)]
     counts = Counter(flag.list for flag in flags)
     promise = Promise.of(
-        np.array([flag.probability for flag in flags if flag.probability is not None]),
+        [flag for flag in flags if flag.probability is not None],
         probability_of(every_N),
         {name: counts[name] for name in LEVELS},
     )
@@ -234,10 +238,11 @@ def video_findings(
     fps = rate_of(annotation)
     num_segments = sum(s.label != UNLABELLED for s in segments_of(annotation.labels_T))
     edits, evidence_NK = weighed_edits(annotation.labels_T, emission, statistics, fps=fps)
+    log_odds_N = log_odds_of(edits, evidence_NK, calibration.rehearsal.models)
     found = resolved(
         edits,
         evidence_NK,
-        log_odds_of(edits, evidence_NK, calibration.rehearsal.models),
+        log_odds_N,
         fps=fps,
         tolerance_seconds=config.tolerance_seconds,
     )
@@ -246,7 +251,9 @@ def video_findings(
     kept = [f for f in steps if f.log_odds > LEAST_LOG_ODDS]
     kept += [f for f in others if f.log_odds >= LEVELS[f.list_name]]
     return VideoFindings(
-        flags=[_flag(f, annotation, emission, classes) for f in kept],
+        flags=[
+            _flag(f, annotation, emission, classes, near_rival(f, edits, log_odds_N)) for f in kept
+        ],
         step_log_odds_N=np.array([f.log_odds for f in steps]),
         num_segments=num_segments,
         file_gains=(
@@ -263,10 +270,27 @@ def _by_shipped(finding: Finding) -> Finding:
     return replace(finding, log_odds=float(log_odds[0]))
 
 
+def near_rival(finding: Finding, edits: Sequence[Edit], log_odds_N: FloatArray) -> Edit | None:
+    """The surest other edit of the place, where it is hardly less sure."""
+    known = {id(edit): float(odds) for edit, odds in zip(edits, log_odds_N, strict=True)}
+    for rival in alternatives(finding, edits, log_odds_N, most=1):
+        if known[id(rival)] > known[id(finding.edit)] - NEAR:
+            return rival
+    return None
+
+
 def _flag(
-    finding: Finding, annotation: Annotation, emission: Emission, classes: tuple[str, ...]
+    finding: Finding,
+    annotation: Annotation,
+    emission: Emission,
+    classes: tuple[str, ...],
+    rival: Edit | None,
 ) -> Flag:
     edit, times_T = finding.edit, annotation.times_T
+    why = describe(finding, classes, fps=rate_of(annotation))
+    if rival is not None:
+        words = alternative_words(rival, classes, fps=rate_of(annotation))
+        why = f"{why} It could also be {words}."
     new_T = _labels_after(edit)
     probability_T = np.exp(emission.logp_TC[np.arange(edit.start, edit.stop), new_T])
     return Flag(
@@ -280,7 +304,7 @@ def _flag(
         label=classes[edit.label],
         suggested=classes[edit.new_label],
         suggested_probability=float(probability_T.mean()),
-        why=describe(finding, classes, fps=rate_of(annotation)),
+        why=why,
         fix=fix_of(edit),
         fix_label=None if edit.kind is EditKind.SWAP else classes[edit.new_label],
         fix_start=edit.start,

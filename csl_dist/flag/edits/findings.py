@@ -185,6 +185,22 @@ def describe(finding: Finding, names: Sequence[str], *, fps: float) -> str:
     return f"{claim} ({', '.join(_reasons(finding))})."
 
 
+def alternative_words(edit: Edit, names: Sequence[str], *, fps: float) -> str:
+    """What else a finding could be, in a few words."""
+    when = f"from {edit.start / fps:.1f} to {edit.stop / fps:.1f} s"
+    match edit.kind:
+        case EditKind.RENAME:
+            return f"{names[edit.new_label]} {when}"
+        case EditKind.DELETE:
+            return f"part of {names[edit.new_label]} {when}"
+        case EditKind.INSERT:
+            return f"a missing {names[edit.new_label]} {when}"
+        case EditKind.BOUNDARY:
+            return f"a boundary that belongs at {edit.place / fps:.1f} s"
+        case EditKind.SWAP:
+            return f"{names[edit.label]} and {names[edit.new_label]} in the wrong order {when}"
+
+
 def _reasons(finding: Finding) -> list[str]:
     value = dict(zip(COLUMNS, finding.evidence_K.tolist(), strict=True))
     reasons = []
