@@ -20,27 +20,13 @@ from edit_settings import (
 )
 
 from csl_dist.flag.edits.candidates import EditKind
-from csl_dist.flag.edits.findings import Finding, is_right_fix, log_odds_of, resolved
+from csl_dist.flag.edits.findings import Finding, log_odds_of, resolved
 from csl_dist.flag.edits.planted import PlantedKind, plant_mix
-from csl_dist.flag.edits.probability import EditModel, fitted_models
+from csl_dist.flag.edits.probability import EditModel
+from csl_dist.flag.edits.rehearsal import FIT_MIX, FIT_SEED, MAX_VIDEOS, FixExamples
 from csl_dist.flag.edits.segments import FloatArray
 
-FIT_MIX: dict[PlantedKind, float] = {
-    PlantedKind.MISLABEL: 1,
-    PlantedKind.RENAME: 1,
-    PlantedKind.CONFUSABLE: 1,
-    PlantedKind.PLAUSIBLE: 1,
-    PlantedKind.OCCURRENCE: 0.5,
-    PlantedKind.INSERT: 1,
-    PlantedKind.MERGE: 1,
-    PlantedKind.MISSING: 1,
-    PlantedKind.SHIFT: 2,
-    PlantedKind.SWAP: 1,
-}
-FIT_SEED = 1_000
 TOLERANCE_SECONDS = 2.0
-MAX_VIDEOS = 40
-"""Videos that errors are planted in for fitting; more would tell little more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,15 +111,7 @@ def planted_on_top(
 
 def fit_models(rehearsed: Sequence[AuditedVideo]) -> dict[EditKind, EditModel]:
     """Weights of every kind of edit from candidates that are, or are not, the right fix."""
-    evidence: dict[EditKind, list[FloatArray]] = {}
-    right: dict[EditKind, list[bool]] = {}
+    examples = FixExamples()
     for video in rehearsed:
-        for edit, row in zip(video.edits, video.evidence_NK, strict=True):
-            evidence.setdefault(edit.kind, []).append(row)
-            right.setdefault(edit.kind, []).append(
-                any(is_right_fix(edit, error) for error in video.errors)
-            )
-    return fitted_models(
-        {kind: np.array(rows) for kind, rows in evidence.items()},
-        {kind: np.array(values) for kind, values in right.items()},
-    )
+        examples.add(video.edits, video.evidence_NK, video.errors)
+    return examples.models()

@@ -11,11 +11,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from csl_dist.errors import DataError
 from csl_dist.flag.edits.candidates import Edit, candidate_edits
-from csl_dist.flag.edits.emission import Emission, best_temperature, emission_of, late_half
+from csl_dist.flag.edits.emission import (
+    Emission,
+    best_temperature,
+    emission_of,
+    late_half,
+    permuted,
+)
 from csl_dist.flag.edits.evidence import evidence_rows, surprise
 from csl_dist.flag.edits.planted import PlantedError, PlantedKind, Planting, plant, plant_mix
 from csl_dist.flag.edits.segments import FloatArray, IntArray, segments_of
@@ -216,25 +221,9 @@ class EmissionCache:
         key = (video, swap_seed)
         if key not in self._known:
             self._known[key] = emission_of(self._data.logp(video, swap_seed), self._temperatures)
-        if moved_T is None or (moved_T == np.arange(len(moved_T))).all():
+        if moved_T is None:
             return self._known[key]
         return permuted(self._known[key], moved_T)
-
-
-def permuted(emission: Emission, order_T: IntArray) -> Emission:
-    """The emission of frames in another order, as if models had not looked at their neighbours."""
-
-    def sums(sum_TC: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        values = np.diff(sum_TC, axis=-2)[..., order_T, :]
-        zero = np.zeros_like(values[..., :1, :])
-        return np.concatenate([zero, values.cumsum(axis=-2)], axis=-2)
-
-    return Emission(
-        logp_TC=emission.logp_TC[order_T],
-        sum_TC=sums(emission.sum_TC),
-        family_sum_FTC=sums(emission.family_sum_FTC),
-        late_sum_ETC=sums(emission.late_sum_ETC),
-    )
 
 
 def audited(

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from edit_audit import FIT_MIX, Audit, run_audit, tolerance_seconds
+from edit_audit import Audit, run_audit, tolerance_seconds
 from edit_rivals import margin, rival_scores, standardised
 from edit_settings import EmissionCache, Trajectories, load, planted_labels, planting_of
 from real_data import DATASETS
@@ -38,6 +38,7 @@ from csl_dist.flag.edits.findings import (
 )
 from csl_dist.flag.edits.planted import PlantedKind, foreign_labels, mixed_up_files
 from csl_dist.flag.edits.probability import SHIPPED, fit_calibration, with_reviews
+from csl_dist.flag.edits.rehearsal import FIT_MIX
 from csl_dist.flag.edits.segments import FloatArray
 
 STUDY_KINDS = (

@@ -395,11 +395,16 @@ class FlagConfig:
     score: ScoreName = "aum_late_segment"
     """What decides: `csl`, `margin`, `aum` (each also `_late`) or `final`, as it is or with the
     ending `_smoothed` or `_segment`. Paper: csl_smoothed."""
-    rule: Literal["validation", "validation_sd", "robust", "top", "top_video"] = "validation"
+    rule: Literal["validation", "validation_sd", "robust", "top", "top_video", "edits"] = (
+        "validation"
+    )
     """`validation`: above a quantile of the validation videos' scores; `validation_sd`: above their
     mean by some deviations; `robust`: above the video's own median by some deviations, told from
     its median absolute deviation; `top`: the worst percent of all audit frames; `top_video`: of
-    each video. Without validation videos the first two are as `top`."""
+    each video. Without validation videos the first two are as `top`. `edits`: not frames above a
+    score, but the edits of the labels that explain most under all scorers, the order of steps and
+    their durations, as long as a flag is likelier right than wrong; it has its own probabilities
+    and fixes, and of the keys below only its own two count."""
     quantile: Share = 0.97
     """For `validation`: share of validation frames below the threshold."""
     deviations: Positive = 3.0
@@ -410,6 +415,11 @@ class FlagConfig:
     """Shorter spans are dropped."""
     close_gap: Annotated[int, Field(ge=0)] = 5
     """Spans of one label that are at most this many frames apart become one."""
+    tolerance_seconds: Annotated[float, Field(ge=0)] = 2.0
+    """For `edits`: a boundary that is off by no more is none."""
+    expected_error_rate: Share | None = None
+    """For `edits`: share of segments that are thought to be wrong; None: told from how many more
+    findings score high than in labels without errors."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

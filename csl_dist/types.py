@@ -41,7 +41,10 @@ class Media(StrEnum):
 
 
 class ErrorKind(StrEnum):
-    """Kinds of wrong label. A flag is one of the first two; the others are planted or known."""
+    """Kinds of wrong label; each may be planted or known, but for `missing` and `boundary`.
+
+    A flag is one of the first two, or, by the rule `edits`, also an insert, missing or boundary.
+    """
 
     MISLABEL = "mislabel"
     """A span is named as another step."""
@@ -55,6 +58,10 @@ class ErrorKind(StrEnum):
     """A step that does not belong there stands inside another."""
     JITTER = "jitter"
     """A boundary between steps is off by some frames."""
+    MISSING = "missing"
+    """A step was forgotten: its frames are labelled as a neighbour's."""
+    BOUNDARY = "boundary"
+    """The place between two steps is off."""
     EXECUTION = "execution"
     """The person did the step wrongly, so the label does not fit (EgoPER)."""
 
@@ -211,7 +218,18 @@ class Flag:
     label: str
     suggested: str
     suggested_probability: float
+    """What models make of the span's frames; not how likely the flag is right."""
     why: str
+    probability: float | None = None
+    """That it is an error; None where nothing honest can be said: other rules, other lists."""
+    fix: str | None = None
+    """An edit and its frames, such as `rename 10 20`; None of rules that only say where to look."""
+    fix_label: str | None = None
+    """The label of frames `fix_start` to `fix_stop` once the fix is made; None for a swap."""
+    fix_start: int | None = None
+    fix_stop: int | None = None
+    list: str | None = None
+    """Of the rule `edits`: `steps`, `boundaries` or `order`, which are best looked at apart."""
 
 
 def fingerprint(*parts: Any) -> str:

@@ -15,7 +15,7 @@ import xarray as xr
 
 from csl_dist.audit.revision import AuditStore
 from csl_dist.errors import DataError, NotReadyError
-from csl_dist.flag.calibration import Calibration
+from csl_dist.flag.calibration import AnyCalibration
 from csl_dist.flag.record import AuditRecord
 from csl_dist.measures import base_and_smoothing
 from csl_dist.predict.trajectories import Trajectory, TrajectoryStore
@@ -201,7 +201,7 @@ class Audit:
         """Spans whose label this audit corrected; empty where it corrected none."""
         return self._audits.corrections(self.revision) if self.revision else pd.DataFrame()
 
-    def calibration(self) -> Calibration | None:
+    def calibration(self) -> AnyCalibration | None:
         """What the rule finds of planted errors; None before there are flags."""
         return self._audits.calibration(self.revision) if self.revision else None
 

@@ -15,6 +15,7 @@ import pandas as pd
 from csl_dist.audit.reader import Audit, open_audit
 from csl_dist.audit.revision import AuditStore
 from csl_dist.data.layouts import corrected_labels
+from csl_dist.data.splits import groups_of
 from csl_dist.errors import DataError
 from csl_dist.flag.decide import decide
 from csl_dist.score.formulas import trajectory_scores
@@ -85,8 +86,9 @@ def relabel(root: str, labels: Path) -> Relabelled:
         annotations,
         before.settings,
         classes=before.classes,
-        judge=calibration.judge,
-        trajectory_of=lambda video: before.log_probabilities(video, scorer=before.scorer),
+        groups=groups_of(before.held_out_videos()),
+        calibration=calibration,
+        trajectory_of=lambda scorer, video: before.log_probabilities(video, scorer=scorer),
     )
     after = replace(
         record,
@@ -103,8 +105,9 @@ def relabel(root: str, labels: Path) -> Relabelled:
         after,
         videos=list(before.videos_by_id.values()),
         flags=decision.flags,
-        calibration=calibration,
-        corrections=_corrections(before, changed),
+        calibration=decision.calibration,
+        mixed_up=decision.mixed_up,
+        corrections=_corrections(before, changed, decision.flags),
     )
     return Relabelled(before=before, after=open_audit(root, revision=number))
 
@@ -148,14 +151,18 @@ def _write_scores(audit: Audit, annotation: Annotation, scorer: str) -> str:
     return made
 
 
-def _corrections(before: Audit, changed: Sequence[Annotation]) -> pd.DataFrame:
-    """Spans whose label changed, in the order of videos and frames."""
+def _corrections(before: Audit, changed: Sequence[Annotation], flags: pd.DataFrame) -> pd.DataFrame:
+    """Spans whose label changed, in the order of videos and frames.
+
+    By a rule without thresholds a span counts as below where no flag of now touches it.
+    """
     rows = []
     for annotation in changed:
         video = annotation.video
         old_T = before.annotation(video).labels_T
         # On the scale of the audit before, so that the two compare.
         tau = before.record.thresholds.get(video, np.nan)
+        flagged = _spans(flags[flags.video == video])
         was_T = before.deciding_score(video)
         is_T = before.deciding_score(video, labels=annotation.labels_T)
         # A span of one row has one label before, and one after.
@@ -174,7 +181,11 @@ def _corrections(before: Audit, changed: Sequence[Annotation]) -> pd.DataFrame:
                         "corrected": _name(before.classes, new),
                         "score_before": _mean(was_T[inside]),
                         "score_after": score,
-                        "below_threshold": bool(score <= tau),
+                        "below_threshold": (
+                            bool(score <= tau)
+                            if before.record.thresholds
+                            else not any(span.overlaps(flag) for flag in flagged)
+                        ),
                     }
                 )
     return pd.DataFrame(rows)
@@ -211,12 +222,13 @@ def _remaining(
     return tuple(error for error in errors if not fixed(error))
 
 
+def _spans(flags: pd.DataFrame) -> list[Span]:
+    return [Span(a, b) for a, b in flags[["start", "stop"]].to_numpy().tolist()]
+
+
 def _untouched(flags: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
     """Flags that share no frame with any of the others."""
-    spans = {
-        video: [Span(a, b) for a, b in own[["start", "stop"]].to_numpy().tolist()]
-        for video, own in others.groupby("video")
-    }
+    spans = {video: _spans(own) for video, own in others.groupby("video")}
     touched = [
         any(Span(row.start, row.stop).overlaps(other) for other in spans.get(row.video, ()))  # type: ignore[arg-type]
         for row in flags.itertuples()

@@ -6,14 +6,15 @@ measured of it afterwards, are added. A number is used once, also when its audit
 """
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from csl_dist.errors import DataError, NotReadyError, StorageError
-from csl_dist.flag.calibration import Calibration
+from csl_dist.flag.calibration import AnyCalibration, calibration_from
 from csl_dist.flag.record import AuditRecord
+from csl_dist.flag.rules import with_all_columns
 from csl_dist.score.store import ScoreStore
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.run_file import put_videos, read_videos
@@ -71,13 +72,13 @@ class AuditStore:
 
     def flags(self, number: int) -> pd.DataFrame:
         """The flags of an audit, worst first."""
-        return read_table(self._folder(number), RunPaths.FLAGS)
+        return with_all_columns(read_table(self._folder(number), RunPaths.FLAGS))
 
     def videos(self, number: int) -> list[Video]:
         return read_videos(self._folder(number))
 
-    def calibration(self, number: int) -> Calibration:
-        return Calibration.from_json(self._folder(number).read_json(RunPaths.CALIBRATION))
+    def calibration(self, number: int) -> AnyCalibration:
+        return calibration_from(self._folder(number).read_json(RunPaths.CALIBRATION))
 
     def outliers(self, number: int) -> list[str]:
         """Videos that are far off as a whole."""
@@ -87,6 +88,14 @@ class AuditStore:
         content = io.BytesIO(folder.read(RunPaths.OUTLIERS))
         table = pd.read_csv(content, dtype={"video": str})
         return table.video[table.outlier].tolist()
+
+    def mixed_up(self, number: int) -> dict[str, str]:
+        """Videos that seem to have each other's labels, each with the other."""
+        folder = self._folder(number)
+        if not folder.exists(RunPaths.MIXED_UP):
+            return {}
+        videos: dict[str, str] = folder.read_json(RunPaths.MIXED_UP)
+        return videos
 
     def corrections(self, number: int) -> pd.DataFrame:
         """Spans whose label an audit corrected; empty where it did not."""
@@ -111,8 +120,9 @@ class AuditStore:
         *,
         videos: Sequence[Video],
         flags: pd.DataFrame,
-        calibration: Calibration,
+        calibration: AnyCalibration,
         outliers: pd.DataFrame | None = None,
+        mixed_up: Mapping[str, str] | None = None,
         corrections: pd.DataFrame | None = None,
     ) -> int:
         """Writes an audit whole, its record last; returns its number."""
@@ -123,6 +133,8 @@ class AuditStore:
         put_table(folder, RunPaths.FLAGS, flags)
         folder.put(RunPaths.FLAGS_CSV, flags.to_csv(index=False).encode())
         folder.put_json(RunPaths.CALIBRATION, calibration.as_json())
+        if mixed_up:
+            folder.put_json(RunPaths.MIXED_UP, dict(mixed_up))
         if outliers is not None:
             folder.put(RunPaths.OUTLIERS, outliers.to_csv(index=False).encode())
         if corrections is not None:

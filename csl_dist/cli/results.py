@@ -89,9 +89,12 @@ def relabel(
     console.print(tables.corrections_table(made.corrections))
     lower = made.corrections.score_after < made.corrections.score_before
     below = made.corrections.below_threshold
+    is_below = (
+        "no longer flagged" if made.after.settings.flag.rule == "edits" else "below the threshold"
+    )
     say(
         f"corrected: {len(lower)} spans in {made.corrections.video.nunique()} videos; "
-        f"{int(lower.sum())} are less suspicious now, {int(below.sum())} are below the threshold"
+        f"{int(lower.sum())} are less suspicious now, {int(below.sum())} are {is_below}"
     )
     say(
         f"flags: {len(made.before.flags())} before, {len(made.after.flags())} now; "

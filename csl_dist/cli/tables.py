@@ -223,16 +223,24 @@ def rates_table(rates: Rates) -> Table:
 def flag_table(flags: pd.DataFrame) -> Table:
     """Flagged spans; frames are the first and the last."""
     table = Table(box=box.SIMPLE_HEAD)
-    for heading in ("rank", "video", "seconds", "frames", "score", "kind", "label", "suggested"):
-        numeric = heading in ("rank", "seconds", "frames", "score")
+    has_fixes = flags["fix"].notna().any()
+    fixes = ("error", "fix") if has_fixes else ()
+    for heading in (
+        *("rank", "video", "seconds", "frames", "score", *fixes),
+        *("kind", "label", "suggested"),
+    ):
+        numeric = heading in ("rank", "seconds", "frames", "score", "error")
         table.add_column(heading, justify="right" if numeric else "left")
     for flag in flags.itertuples():
+        probability = float(flag.probability)  # type: ignore[arg-type]
+        likely = "-" if pd.isna(probability) else f"{probability:.0%}"
         table.add_row(
             str(flag.rank),
             escape(str(flag.video)),
             f"{flag.start_seconds:.1f}-{flag.stop_seconds:.1f}",
             f"{flag.start}-{flag.stop - 1}",  # type: ignore[operator]
             f"{flag.score:.2f}",
+            *((likely, str(flag.fix)) if has_fixes else ()),
             str(flag.kind),
             escape(str(flag.label)),
             f"{escape(str(flag.suggested))} {flag.suggested_probability:.0%}",

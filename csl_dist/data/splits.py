@@ -3,7 +3,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -140,6 +140,11 @@ def balanced_seed(videos: Sequence[Video], num_folds: int) -> int:
 def group_of(video: Video) -> str:
     """What stays together in one fold: the video's group, or the video alone."""
     return video.group or video.id
+
+
+def groups_of(videos: Iterable[Video]) -> dict[str, str]:
+    """What stays together, by id of the video."""
+    return {video.id: group_of(video) for video in videos}
 
 
 def _by_folds(dataset: Dataset, num_folds: int, seed: int) -> Dataset:

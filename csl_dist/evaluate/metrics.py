@@ -277,9 +277,9 @@ def flag_metrics(errors: Sequence[PlantedError], flags: pd.DataFrame) -> Metrics
     """
     matches = matched_flags(errors, flags)
     kinds = [
-        m.flag.kind == flag_kind(m.error.kind)
+        m.flag.kind in FLAG_KINDS[m.error.kind]
         for m in matches
-        if m.flag is not None and flag_kind(m.error.kind) is not None
+        if m.flag is not None and FLAG_KINDS[m.error.kind]
     ]
     suggestions = [
         m.flag.suggested == m.error.true_label
@@ -301,11 +301,19 @@ def touches_any(flag: Any, errors: Sequence[PlantedError]) -> bool:
     return any(e.video == flag.video and e.span.overlaps(span) for e in errors)
 
 
-def flag_kind(kind: ErrorKind) -> ErrorKind | None:
-    """What a flag should call an error; None for wrong executions, which are neither.
+FLAG_KINDS = {
+    ErrorKind.MISLABEL: {ErrorKind.MISLABEL, ErrorKind.INSERT},
+    ErrorKind.DISORDER: {ErrorKind.DISORDER},
+    ErrorKind.REORDER: {ErrorKind.MISLABEL, ErrorKind.INSERT},
+    ErrorKind.DUPLICATE: {ErrorKind.MISLABEL, ErrorKind.MISSING},
+    ErrorKind.INSERT: {ErrorKind.MISLABEL, ErrorKind.INSERT},
+    ErrorKind.JITTER: {ErrorKind.MISLABEL, ErrorKind.BOUNDARY},
+    ErrorKind.MISSING: {ErrorKind.MISLABEL, ErrorKind.MISSING},
+    ErrorKind.BOUNDARY: {ErrorKind.MISLABEL, ErrorKind.BOUNDARY},
+    ErrorKind.EXECUTION: set[ErrorKind](),
+}
+"""What a flag may rightly call an error; nothing for wrong executions, which have no wrong name.
 
-    Every error of names alone is a mislabel to a flag: the frames show something else.
-    """
-    if kind is ErrorKind.EXECUTION:
-        return None
-    return ErrorKind.DISORDER if kind is ErrorKind.DISORDER else ErrorKind.MISLABEL
+Every error of names alone is a mislabel to most rules: the frames show something else. The rule
+`edits` calls a wrong name inside a step an insert, as its fix is to take it out.
+"""

@@ -8,16 +8,19 @@ beside them, by the same checkpoints.
 from collections.abc import Sequence
 
 from csl_dist.data.planted import PlantedVideo, planted_videos
+from csl_dist.data.splits import groups_of
 from csl_dist.flag.calibration import (
+    AnyCalibration,
     Calibration,
     FoundSwaps,
     calibration,
     found_swaps,
     judge_from,
 )
+from csl_dist.flag.edit_rule import learnt_edits
 from csl_dist.flag.rules import APPEARANCE, KindJudge, suspicious_spans, thresholds
 from csl_dist.measures import base_and_smoothing
-from csl_dist.predict.plan import store_of
+from csl_dist.predict.plan import store_of, trajectory_reader
 from csl_dist.score.formulas import smoothed_as_named, trajectory_scores
 from csl_dist.score.settings import AuditSettings
 from csl_dist.score.store import ScoreStore, Versions
@@ -36,7 +39,22 @@ Flagged = dict[str, Sequence[Span]]
 """Flagged spans by video."""
 
 
-def make_calibration(inputs: Inputs, versions: Versions, settings: AuditSettings) -> Calibration:
+def make_calibration(inputs: Inputs, versions: Versions, settings: AuditSettings) -> AnyCalibration:
+    """What the rule makes of errors planted in held-out videos."""
+    if settings.flag.rule == "edits":
+        return learnt_edits(
+            [a for split in (Split.AUDIT, Split.VAL) for a in inputs.labels.in_split(split)],
+            groups_of(inputs.run.dataset.videos),
+            trajectory_reader(inputs, settings.scorers),
+            scorers=settings.scorers,
+            num_classes=len(inputs.run.dataset.classes),
+        )
+    return threshold_calibration(inputs, versions, settings)
+
+
+def threshold_calibration(
+    inputs: Inputs, versions: Versions, settings: AuditSettings
+) -> Calibration:
     """Plants errors in validation videos, or in the audited ones, and flags them by the rule."""
     run, config = inputs.run, inputs.run.config
     store = ScoreStore(run.paths.scores)

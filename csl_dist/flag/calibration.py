@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from csl_dist.data.planted import PlantedVideo
+from csl_dist.flag.edit_calibration import EditCalibration
 from csl_dist.flag.rules import KindJudge, kind_judge
 from csl_dist.types import UNLABELLED, FloatArray, Span, Split, runs_of
 
@@ -96,6 +97,16 @@ class Calibration:
             f"{sentence}; of {swaps.planted} pairs of steps swapped there, {swaps.flagged:.0%} are "
             f"flagged ({swaps.flagged_before:.0%} of these places without the swap)"
         )
+
+
+AnyCalibration = Calibration | EditCalibration
+"""Of rules that compare a score with a threshold, and of the rule `edits`."""
+
+
+def calibration_from(data: dict[str, Any]) -> AnyCalibration:
+    """The calibration that an audit was published with."""
+    of_edits = data.get("rule") == "edits"
+    return EditCalibration.from_json(data) if of_edits else Calibration.from_json(data)
 
 
 def calibration(

@@ -30,7 +30,7 @@ class AuditRecord:
     scores: Versions
     """Which version of its scores each video has."""
     thresholds: dict[str, float]
-    """The score above which a frame is flagged, by audit video."""
+    """The score above which a frame is flagged, by audit video; empty by the rule `edits`."""
     scales: tuple[tuple[float, float], tuple[float, float]] | None
     """Mean and deviation of the temporal and the framewise score; None without an ensemble."""
     known_errors: tuple[PlantedError, ...] = ()

@@ -26,6 +26,12 @@ from csl_dist.types import (
 
 APPEARANCE = "margin"
 """The score of the framewise scorer that tells kinds of errors apart."""
+FLAG_COLUMNS = (
+    *("rank", "video", "start", "stop", "start_seconds", "stop_seconds", "score"),
+    *("kind", "kind_confidence", "label", "suggested", "suggested_probability", "why"),
+    *("probability", "fix", "fix_label", "fix_start", "fix_stop", "list"),
+)
+"""Of the table of flags."""
 
 
 def thresholds(
@@ -207,8 +213,10 @@ def ranked(flags: Iterable[Flag]) -> pd.DataFrame:
         row = asdict(flag)
         span = row.pop("span")
         rows.append({"rank": len(rows) + 1, **row, **span})
-    columns = [
-        *("rank", "video", "start", "stop", "start_seconds", "stop_seconds", "score"),
-        *("kind", "kind_confidence", "label", "suggested", "suggested_probability", "why"),
-    ]
-    return pd.DataFrame(rows, columns=columns)
+    return with_all_columns(pd.DataFrame(rows, columns=FLAG_COLUMNS))
+
+
+def with_all_columns(flags: pd.DataFrame) -> pd.DataFrame:
+    """A table of flags, perhaps of an earlier version; what it lacks is empty."""
+    table = flags.reindex(columns=FLAG_COLUMNS)
+    return table.astype({"probability": "float64", "fix_start": "Int64", "fix_stop": "Int64"})

@@ -5,10 +5,11 @@ import time
 from csl_dist.audit.revision import AuditStore
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import RunConfig
+from csl_dist.data.splits import groups_of
 from csl_dist.flag.calibrate import make_calibration
 from csl_dist.flag.decide import decide
 from csl_dist.flag.record import AuditRecord
-from csl_dist.predict.plan import skipped_checkpoints, store_of
+from csl_dist.predict.plan import skipped_checkpoints, trajectory_reader
 from csl_dist.score.formulas import outlying_videos
 from csl_dist.score.settings import AuditSettings
 from csl_dist.score.store import ScoreStore, Versions
@@ -29,6 +30,8 @@ def flag(stage: Stage, versions: Versions) -> int:
         number = make_audit(stage.inputs, versions, made_from)
     stage.say(f"audit {number}: {len(store.flags(number))} spans to review")
     stage.say(f"calibration: {store.calibration(number).sentence()}")
+    for pair in sorted({tuple(sorted(pair)) for pair in store.mixed_up(number).items()}):
+        stage.say(f"videos that seem to have each other's labels: {' and '.join(pair)}")
     outliers = store.outliers(number)
     if outliers:
         stage.say(f"videos far off as a whole (another one's labels?): {', '.join(outliers)}")
@@ -65,15 +68,15 @@ def make_audit(inputs: Inputs, versions: Versions, made_from: str) -> int:
     """Makes and publishes an audit; returns its number."""
     run, settings = inputs.run, settings_of(inputs.run.config)
     scores = ScoreStore(run.paths.scores)
-    calibration = make_calibration(inputs, versions, settings)
     decision = decide(
         scores,
         versions,
         {split: inputs.labels.in_split(split) for split in (Split.AUDIT, Split.VAL)},
         settings,
         classes=run.dataset.classes,
-        judge=calibration.judge,
-        trajectory_of=store_of(inputs, settings.temporal).trajectory,
+        groups=groups_of(run.dataset.videos),
+        calibration=make_calibration(inputs, versions, settings),
+        trajectory_of=trajectory_reader(inputs, settings.scorers),
     )
     record = AuditRecord(
         made_from=made_from,
@@ -92,8 +95,9 @@ def make_audit(inputs: Inputs, versions: Versions, made_from: str) -> int:
         record,
         videos=run.dataset.videos,
         flags=decision.flags,
-        calibration=calibration,
+        calibration=decision.calibration,
         outliers=outlying_videos(scores.read_all(made, settings.temporal, "csl")),
+        mixed_up=decision.mixed_up,
     )
 
 

@@ -1,13 +1,19 @@
 """What an audit has to predict: every scorer's units, and which of them are left."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from csl_dist.config import CNN
 from csl_dist.data.dataset import Fold
 from csl_dist.errors import CheckpointError, LeakageError
 from csl_dist.features.source import require_features
-from csl_dist.predict.trajectories import Group, Rows, TrajectoryStore, rows_fingerprint
+from csl_dist.predict.trajectories import (
+    Group,
+    Rows,
+    Trajectory,
+    TrajectoryStore,
+    rows_fingerprint,
+)
 from csl_dist.predict.units import PredictSlice, PredictUnit, plan_groups, row_of
 from csl_dist.storage.ledger import Unit
 from csl_dist.storage.url import key_part
@@ -267,6 +273,12 @@ def refuse_leakage(
 def store_of(inputs: Inputs, scorer: str) -> TrajectoryStore:
     """The trajectories of one of a run's scorers."""
     return TrajectoryStore(inputs.run.paths.scorer(scorer))
+
+
+def trajectory_reader(inputs: Inputs, scorers: Sequence[str]) -> Callable[[str, str], Trajectory]:
+    """A function from a scorer and a video to the video's trajectory."""
+    stores = {scorer: store_of(inputs, scorer) for scorer in scorers}
+    return lambda scorer, video: stores[scorer].trajectory(video)
 
 
 def pending_slices(inputs: Inputs, plan: ScorerPlan) -> list[PredictSlice]:

@@ -31,7 +31,8 @@ class VideoDetails:
     """The reason of each flag, worst first."""
     known: dict[Span, str] | None
     """Known errors; None if the run has no known errors at all."""
-    threshold: float
+    threshold: float | None
+    """None where the rule has none."""
     score_W: FloatArray
     csl_W: FloatArray
     losses: ShrunkLosses
@@ -61,7 +62,7 @@ def video_details(audit: Audit, video: str, flags: pd.DataFrame) -> VideoDetails
         num_frames=annotation.num_frames,
         flags=spans,
         known=_known(audit, video),
-        threshold=audit.record.thresholds[video],
+        threshold=audit.record.thresholds.get(video),
         score_W=highest_in_columns(score_T),
         csl_W=highest_in_columns(audit.csl(video)),
         losses=shrunk_losses(audit, video),

@@ -63,7 +63,8 @@ def video_figure(audit: Audit, video: VideoDetails) -> Figure:
         axes.set_yticks([])
     places_W = (np.arange(len(video.score_W)) + 0.5) * video.num_frames / len(video.score_W)
     curve.plot(places_W, video.score_W, color="#222222", linewidth=1)
-    curve.axhline(video.threshold, color=FLAG_COLOUR, linestyle="--", linewidth=1)
+    if video.threshold is not None:
+        curve.axhline(video.threshold, color=FLAG_COLOUR, linestyle="--", linewidth=1)
     for span in video.flags:
         curve.axvspan(span.start, span.stop, color=FLAG_COLOUR, alpha=0.18, linewidth=0)
     curve.set_ylabel(audit.settings.flag.score, fontsize=8)

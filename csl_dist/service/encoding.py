@@ -78,7 +78,7 @@ def check_size(num_values: int) -> None:
 def table_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows of a table, with None for a missing number."""
     return [
-        {str(name): None if isinstance(v, float) and np.isnan(v) else v for name, v in row.items()}
+        {str(name): None if pd.isna(v) else v for name, v in row.items()}
         for row in table.to_dict("records")
     ]
 

@@ -133,8 +133,15 @@ class FlagRow(BaseModel):
     suggested: str
     suggested_probability: float
     why: str
+    probability: float | None = Field(description="That it is an error, where that is known.")
+    fix: str | None = Field(description="An edit and its frames, such as `rename 10 20`.")
+    fix_label: str | None
+    fix_start: int | None
+    fix_stop: int | None
     state: State
     reviews: list[ReviewRow] = Field(description="The last decision of each reviewer.")
+    # The last, as the name hides the type.
+    list: str | None = Field(description="`steps`, `boundaries` or `order`, by the rule `edits`.")
 
 
 class FlagPage(BaseModel):

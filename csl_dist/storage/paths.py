@@ -28,6 +28,8 @@ class RunPaths:
     FLAGS_CSV = "flags.csv"
     OUTLIERS = "videos.csv"
     """How far each video is off the others as a whole."""
+    MIXED_UP = "mixed_up.json"
+    """Videos that seem to have each other's labels; only where there are any."""
     CALIBRATION = "calibration.json"
     """What the rule behind the flags finds of planted errors."""
     CORRECTIONS = "corrections.parquet"

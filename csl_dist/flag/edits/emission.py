@@ -39,15 +39,20 @@ def normalised(logp_TC: FloatArray) -> FloatArray:
     return result
 
 
+def temperature_likelihoods(logp_NC: FloatArray, labels_N: IntArray) -> FloatArray:
+    """Sum of the labels' log-probabilities at each of TEMPERATURES, over labelled frames."""
+    rows = np.flatnonzero(labels_N != UNLABELLED)
+    return np.array(
+        [
+            normalised(logp_NC[rows] / temperature)[np.arange(len(rows)), labels_N[rows]].sum()
+            for temperature in TEMPERATURES
+        ]
+    )
+
+
 def best_temperature(logp_NC: FloatArray, labels_N: IntArray) -> float:
     """Of TEMPERATURES the one under which held-out labels are likeliest."""
-    known_N = labels_N != UNLABELLED
-    rows = np.flatnonzero(known_N)
-    likelihoods = [
-        normalised(logp_NC[rows] / temperature)[np.arange(len(rows)), labels_N[rows]].mean()
-        for temperature in TEMPERATURES
-    ]
-    return TEMPERATURES[int(np.argmax(likelihoods))]
+    return TEMPERATURES[int(temperature_likelihoods(logp_NC, labels_N).argmax())]
 
 
 def emission_of(trajectories: Sequence[FloatArray], temperatures: Sequence[float]) -> Emission:
@@ -62,6 +67,22 @@ def emission_of(trajectories: Sequence[FloatArray], temperatures: Sequence[float
         sum_TC=_sums(logp_TC),
         family_sum_FTC=_sums(np.maximum(family_FTC, 2 * FLOOR)),
         late_sum_ETC=_sums(np.maximum(np.concatenate(late), 2 * FLOOR)),
+    )
+
+
+def permuted(emission: Emission, order_T: IntArray) -> Emission:
+    """The emission of frames in another order, as if models had not looked at their neighbours."""
+    if (order_T == np.arange(len(order_T))).all():
+        return emission
+
+    def moved(sum_TC: FloatArray) -> FloatArray:
+        return _sums(np.diff(sum_TC, axis=-2)[..., order_T, :])
+
+    return Emission(
+        logp_TC=emission.logp_TC[order_T],
+        sum_TC=moved(emission.sum_TC),
+        family_sum_FTC=moved(emission.family_sum_FTC),
+        late_sum_ETC=moved(emission.late_sum_ETC),
     )
 
 

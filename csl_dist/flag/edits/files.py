@@ -10,6 +10,8 @@ from csl_dist.flag.edits.segments import UNLABELLED, FloatArray, IntArray
 
 LIKE = 0.2
 """Files whose lengths differ by more than this share can't have been mixed up."""
+MOST_AGREE = 0.5
+"""Share of frames in which models see the label; videos with more are not compared with others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,24 +30,40 @@ def file_matches(
     logp: Mapping[str, FloatArray], labels: Mapping[str, IntArray]
 ) -> dict[str, FileMatch]:
     """The best other file of each video that has one of like length; `logp` are (T, C)."""
-    gains = {
-        (video, other): _fit(logp[video], labels[other]) - _fit(logp[video], labels[video])
-        for video in labels
-        for other in labels
-        if video != other and _is_like(len(labels[video]), len(labels[other]))
+    return best_files({video: file_gains(video, logp[video], labels) for video in labels})
+
+
+def file_gains(video: str, logp_TC: FloatArray, labels: Mapping[str, IntArray]) -> dict[str, float]:
+    """What one video gains by each other file of like length: mean log-probability per frame."""
+    own = _fit(logp_TC, labels[video])
+    return {
+        other: _fit(logp_TC, labels_T) - own
+        for other, labels_T in labels.items()
+        if other != video and _is_like(len(labels[video]), len(labels_T))
     }
+
+
+def best_files(gains: Mapping[str, Mapping[str, float]]) -> dict[str, FileMatch]:
+    """The best other file of each video, by what each gains; a video without gains fits its own."""
     matches = {}
-    for video in labels:
-        others = {other: gain for (v, other), gain in gains.items() if v == video}
+    for video, others in gains.items():
         if others:
             best = max(others, key=lambda other: others[other])
+            back = gains.get(best, {}).get(video, -np.inf)
             matches[video] = FileMatch(
                 video=video,
                 other=best,
                 gain=float(others[best]),
-                takes_back=bool(gains[best, video] > 0 and others[best] > 0),
+                takes_back=bool(back > 0 and others[best] > 0),
             )
     return matches
+
+
+def fits_badly(logp_TC: FloatArray, labels_T: IntArray) -> bool:
+    """Whether models see another step in most labelled frames: worth a look at other files."""
+    known_T = labels_T != UNLABELLED
+    agrees_T = logp_TC.argmax(axis=1)[known_T] == labels_T[known_T]
+    return bool(known_T.any() and agrees_T.mean() < MOST_AGREE)
 
 
 def _fit(logp_TC: FloatArray, labels_T: IntArray) -> float:

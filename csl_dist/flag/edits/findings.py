@@ -165,21 +165,40 @@ def is_found(edit: Edit, error: PlantedError, *, tolerance_frames: float) -> boo
 def describe(finding: Finding, names: Sequence[str], *, fps: float) -> str:
     """A sentence for the reviewer: what seems wrong, the fix, and what speaks for it."""
     edit = finding.edit
-    start, stop = edit.start / fps, edit.stop / fps
+    when = f"from {edit.start / fps:.1f} to {edit.stop / fps:.1f} s"
     old, new = names[edit.label], names[edit.new_label]
-    claims = {
-        EditKind.RENAME: f"{start:.1f} to {stop:.1f} s is labelled {old}; {new} fits better",
-        EditKind.DELETE: f"{old} at {start:.1f} to {stop:.1f} s seems to be part of {new}",
-        EditKind.INSERT: f"{new} seems to be missing at {start:.1f} to {stop:.1f} s, within {old}",
-        EditKind.BOUNDARY: (
-            f"the boundary seems to be at {edit.place / fps:.1f} s; "
-            f"{start:.1f} to {stop:.1f} s is labelled {old} and looks like {new}"
-        ),
-        EditKind.SWAP: (
-            f"{old} and {new} at {start:.1f} to {stop:.1f} s stand in an unusual order"
-        ),
-    }
-    return f"{claims[edit.kind]} ({', '.join(_reasons(finding))})"
+    match edit.kind:
+        case EditKind.RENAME:
+            claim = f"Labelled {old} {when}, but {new} fits better"
+        case EditKind.DELETE:
+            claim = f"Labelled {old} {when}, but seems to be part of {new}"
+        case EditKind.INSERT:
+            claim = f"Labelled {old} {when}, but a step {new} seems to be missing here"
+        case EditKind.BOUNDARY:
+            moves = "later" if edit.place == edit.stop else "earlier"
+            claim = (
+                f"The boundary seems to be {edit.num_frames / fps:.1f} s {moves}, at "
+                f"{edit.place / fps:.1f} s: labelled {old} {when}, but {new} fits better"
+            )
+        case EditKind.SWAP:
+            claim = f"{old} and then {new}, {when}, is an unusual order"
+    return f"{claim} ({', '.join(_reasons(finding))})."
+
+
+def alternative_words(edit: Edit, names: Sequence[str], *, fps: float) -> str:
+    """What else a finding could be, in a few words."""
+    when = f"from {edit.start / fps:.1f} to {edit.stop / fps:.1f} s"
+    match edit.kind:
+        case EditKind.RENAME:
+            return f"{names[edit.new_label]} {when}"
+        case EditKind.DELETE:
+            return f"part of {names[edit.new_label]} {when}"
+        case EditKind.INSERT:
+            return f"a missing {names[edit.new_label]} {when}"
+        case EditKind.BOUNDARY:
+            return f"a boundary that belongs at {edit.place / fps:.1f} s"
+        case EditKind.SWAP:
+            return f"{names[edit.label]} and {names[edit.new_label]} in the wrong order {when}"
 
 
 def _reasons(finding: Finding) -> list[str]:
@@ -190,7 +209,7 @@ def _reasons(finding: Finding) -> list[str]:
     if value["bigram"] > 1:
         reasons.append(f"the order becomes {np.exp(value['bigram']):.0f} times as usual")
     if value["duration"] > 1:
-        reasons.append("durations become more usual")
+        reasons.append(f"durations become {np.exp(value['duration']):.0f} times as usual")
     if value["count"] > 1:
         reasons.append("the number of times that steps occur becomes more usual")
     return reasons or ["weak evidence from several sides"]

@@ -131,6 +131,11 @@ def plant_mix(
     return None
 
 
+def untouched(labels_T: IntArray) -> PlantedVideo:
+    """A video without any planted error."""
+    return PlantedVideo(labels_T=labels_T, order_T=np.arange(len(labels_T)), errors=())
+
+
 def mixed_up_files(lengths: Mapping[str, int], *, num_pairs: int, seed: int) -> dict[str, str]:
     """Videos that get another one's label file: pairs of like length, each video in one at most.
 

@@ -180,12 +180,17 @@ def fit_calibration(audits: Sequence[tuple[FloatArray, BoolArray]]) -> Calibrati
 
 def with_expected_share(probability_N: FloatArray, share: float) -> FloatArray:
     """Probabilities moved, on the log-odds scale, so that their mean is a share that is known."""
+    return sigmoid(logit(probability_N) + move_to_share(probability_N, share))
+
+
+def move_to_share(probability_N: FloatArray, share: float) -> float:
+    """By how much log-odds must move for the mean of probabilities to be a share."""
     z_N = logit(probability_N)
     low, high = -20.0, 20.0
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if sigmoid(z_N + middle).mean() < share else (low, middle)
-    return sigmoid(z_N + low)
+    return low
 
 
 def with_reviews(

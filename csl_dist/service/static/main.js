@@ -8,7 +8,7 @@ import {
 import { askText } from "./dialogs.js";
 import { listenToKeys } from "./keys.js";
 import { $, showErrors, showMessage } from "./page.js";
-import { showClasses, showProgress } from "./panel.js";
+import { hasOneLabel, showClasses, showProgress } from "./panel.js";
 import { draw, moveCursor, player, showPanel, toggleZoom } from "./span.js";
 import { enqueue, enqueueOnSpan, isSpanShown, state } from "./state.js";
 import { element } from "./text.js";
@@ -120,7 +120,7 @@ listenToKeys({
   isSpanShown,
   actions: {
     ...digits,
-    a: () => decide({ decision: "wrong", label: state.flag.suggested }),
+    a: () => hasOneLabel(state.flag) && decide({ decision: "wrong", label: state.flag.suggested }),
     c: () => decide({ decision: "correct" }),
     u: () => decide({ decision: "unsure" }),
     l: () => labelChooser.open(state.facts.classes, state.flag),

@@ -11,6 +11,9 @@ export const showClasses = (classes) => {
     element("span", {}, swatch(colour), i < 9 ? element("kbd", {}, `${i + 1}`) : "", name)));
 };
 
+/** Whether the fix gives the span one label; two steps that change places get two. */
+export const hasOneLabel = (flag) => !flag.fix?.startsWith("swap");
+
 export const showHeading = (flag, classColour) => {
   const frames = flag.stop - flag.start;
   $("span-title").replaceChildren(`${flag.video} `,
@@ -22,6 +25,7 @@ export const showHeading = (flag, classColour) => {
   $("suggested").replaceChildren(swatch(classColour(flag.suggested)), `${flag.suggested} `,
     element("span", { class: "soft" }, percent(flag.suggested_probability)));
   $("accept-text").textContent = `It is ${flag.suggested}`;
+  $("accept").hidden = !hasOneLabel(flag);
 };
 
 /** Decisions of the reviewer and of others; `boundary` is one that is being moved, or null. */
@@ -60,13 +64,13 @@ export const showChange = ({ before, after, threshold }, isEdited) => {
   text.dataset.after = after;
   if (!isEdited || Math.abs(after - before) < 0.005) {
     text.replaceChildren("score ", element("b", {}, score(before)),
-      element("span", { class: "soft" }, `, threshold ${score(threshold)}`));
+      element("span", { class: "soft" }, threshold == null ? "" : `, threshold ${score(threshold)}`));
     return;
   }
   const below = after <= threshold ? "below the threshold now" : `still above ${score(threshold)}`;
   text.replaceChildren("score ", score(before), " → ",
     element("b", { class: after < before ? "fell" : "rose" }, score(after)),
-    element("span", { class: "soft" }, `, ${below}`));
+    element("span", { class: "soft" }, threshold == null ? "" : `, ${below}`));
 };
 
 export const showProgress = (progress) => {

@@ -162,5 +162,5 @@ def test_a_sentence_names_the_fix():
     evidence_NK[0, COLUMNS.index("bigram")] = 2.0
     [finding] = resolved([made_edit(10, 20)], evidence_NK, np.zeros(1), fps=5.0)
     sentence = describe(finding, ["cut", "peel"], fps=5.0)
-    assert sentence.startswith("2.0 to 4.0 s is labelled cut; peel fits better")
+    assert sentence.startswith("Labelled cut from 2.0 to 4.0 s, but peel fits better")
     assert "7 times as usual" in sentence

@@ -1,0 +1,138 @@
+"""EditCalibration: what the rule `edits` learnt of planted errors, and what its flags promise."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from csl_dist.flag.edits.candidates import EditKind
+from csl_dist.flag.edits.evidence import COLUMNS
+from csl_dist.flag.edits.findings import ListName
+from csl_dist.flag.edits.probability import EditModel, expected_right
+from csl_dist.flag.edits.rehearsal import Rehearsal
+from csl_dist.types import Flag, FloatArray
+
+SHOWN = 20
+"""Flags that the promise is about: what a reviewer looks at first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promise:
+    """How many of the surest flags of steps are right."""
+
+    flags: int
+    right: float
+    low: float
+    """With `high`, bounds that hold four times in five."""
+    high: float
+    expected_errors: float
+    """Wrong steps in all that was audited, flagged or not."""
+    budgets: tuple[tuple[float, float], ...]
+    """Minutes of flagged footage, surest first, and the share of the wrong steps that they hold:
+    for half of what all flags find, and for all."""
+    other_flags: dict[ListName, int]
+    """Flags of boundaries and of order, which are ranked and promise nothing."""
+
+    @classmethod
+    def of(
+        cls, flags: Sequence[Flag], every_N: FloatArray, other_flags: dict[ListName, int]
+    ) -> "Promise":
+        """From flags of steps with their probabilities, and those of all findings of steps."""
+        surest = sorted(flags, key=lambda flag: -(flag.probability or 0.0))
+        probability_N = np.array([flag.probability for flag in surest], dtype=float)
+        right, low, high = expected_right(probability_N[:SHOWN])
+        expected_errors = float(every_N.sum())
+        minutes_N = np.cumsum([f.stop_seconds - f.start_seconds for f in surest]) / 60
+        found_N = probability_N.cumsum()
+        half = int((found_N >= found_N[-1] / 2).argmax()) if surest else 0
+        return cls(
+            flags=len(probability_N[:SHOWN]),
+            right=right,
+            low=low,
+            high=high,
+            expected_errors=expected_errors,
+            budgets=tuple(
+                (float(minutes_N[i]), float(found_N[i]) / expected_errors)
+                for i in (sorted({half, len(surest) - 1}) if surest else [])
+            ),
+            other_flags=other_flags,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditCalibration:
+    """What was fitted on errors planted in held-out videos; with flags, what these promise."""
+
+    families: tuple[str, ...]
+    """The scorers of the committee."""
+    rehearsal: Rehearsal
+    promise: Promise | None = None
+    """None until the rule has been applied."""
+
+    def as_json(self) -> dict[str, Any]:
+        learnt = self.rehearsal
+        models = {
+            kind: {
+                "offset": model.offset,
+                "weights": dict(zip(COLUMNS, model.weights_K.tolist(), strict=True)),
+            }
+            for kind, model in learnt.models.items()
+        }
+        return {
+            "rule": "edits",
+            "temperatures": dict(zip(self.families, learnt.temperatures, strict=True)),
+            "models": models,
+            "planted_in": learnt.num_videos,
+            "planted_errors": learnt.num_errors,
+            "promise": self.promise and asdict(self.promise),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "EditCalibration":
+        models = {
+            EditKind(kind): EditModel(
+                offset=model["offset"],
+                weights_K=np.array([model["weights"][name] for name in COLUMNS]),
+            )
+            for kind, model in data["models"].items()
+        }
+        promise = data["promise"]
+        if promise is not None:
+            others = {ListName(name): count for name, count in promise["other_flags"].items()}
+            budgets = tuple((minutes, share) for minutes, share in promise["budgets"])
+            promise = Promise(**promise | {"other_flags": others, "budgets": budgets})
+        return cls(
+            families=tuple(data["temperatures"]),
+            rehearsal=Rehearsal(
+                temperatures=tuple(data["temperatures"].values()),
+                models=models,
+                num_videos=data["planted_in"],
+                num_errors=data["planted_errors"],
+            ),
+            promise=promise,
+        )
+
+    def sentence(self) -> str:
+        how = (
+            f"fitted on {self.rehearsal.num_errors} errors planted in "
+            f"{self.rehearsal.num_videos} videos"
+        )
+        promise = self.promise
+        if promise is None:
+            return how
+        others = [f"{n} of {name}" for name, n in promise.other_flags.items() if n]
+        ranked = f"; {' and '.join(others)} are ranked, without a promise" if others else ""
+        if promise.flags == 0:
+            return f"no step is likelier wrong than right{ranked} ({how})"
+        budgets = ", ".join(
+            f"{minutes:.1f} minutes of flagged footage hold {share:.0%}"
+            for minutes, share in promise.budgets
+        )
+        first = "the flag" if promise.flags == 1 else f"the first {promise.flags} flags"
+        return (
+            f"of {first} of steps about {round(promise.low)} to {round(promise.high)} are right, "
+            "as more findings score high than in labels without errors; about "
+            f"{round(promise.expected_errors)} steps are wrong in all, of which {budgets}{ranked} "
+            f"({how})"
+        )

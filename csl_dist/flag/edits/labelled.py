@@ -1,0 +1,62 @@
+"""Labels of a dataset's videos, and what they say of a video: those of other groups alone."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+
+import numpy as np
+
+from csl_dist.flag.edits.segments import IntArray
+from csl_dist.flag.edits.statistics import Counts, Statistics, counts_of, statistics_of
+
+KEPT_GROUPS = 8
+"""Groups whose statistics are kept: videos of one group come one after the other, or nearly."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledVideo:
+    """A video's labels, and who must not speak about it."""
+
+    id: str
+    group: str
+    """The person, or the video itself where people are not told."""
+    labels_T: IntArray
+    fps: float
+
+
+class OtherLabels:
+    """Statistics of all videos but those of one group.
+
+    Where there is a single group nothing would be left, so that each video stands for itself. Of
+    all counts only the sum is held; a group's own are counted again when it is left out.
+    """
+
+    def __init__(self, videos: Sequence[LabelledVideo], *, num_classes: int):
+        grouped = len({video.group for video in videos}) > 1
+        self._group_of = {v.id: v.group if grouped else v.id for v in videos}
+        self._members: dict[str, list[LabelledVideo]] = {}
+        for video in videos:
+            self._members.setdefault(self._group_of[video.id], []).append(video)
+        self._num_classes = num_classes
+        self._total = self._counts(videos)
+        self._without = lru_cache(KEPT_GROUPS)(self._statistics_without)
+
+    def __repr__(self) -> str:
+        return f"OtherLabels({len(self._group_of)} videos, {len(self._members)} groups)"
+
+    def everyone(self) -> Statistics:
+        """Statistics of all videos."""
+        return statistics_of(self._total)
+
+    def about(self, video: str) -> Statistics:
+        """Statistics of the labels of all groups but the video's own."""
+        return self._without(self._group_of[video])
+
+    def _statistics_without(self, group: str) -> Statistics:
+        return statistics_of(self._total - self._counts(self._members[group]))
+
+    def _counts(self, videos: Iterable[LabelledVideo]) -> Counts:
+        nothing = counts_of(np.empty(0, dtype=int), num_classes=self._num_classes, fps=1.0)
+        nothing = nothing - nothing  # a video without labels counts as one in which no step occurs
+        own = (counts_of(v.labels_T, num_classes=self._num_classes, fps=v.fps) for v in videos)
+        return reduce(lambda a, b: a + b, own, nothing)

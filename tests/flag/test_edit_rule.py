@@ -1,0 +1,302 @@
+"""The rule `edits`: flags that are fixes, from trajectories in storage, without Ray or a model.
+
+Eight videos of six steps, two a person; one more trains. The models know the truth but for noise.
+"""
+
+import io
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import builder
+import numpy as np
+import numpy.typing as npt
+import pytest
+from rich.console import Console
+from served import client_of
+
+import csl_dist
+from csl_dist.audit.reader import Audit
+from csl_dist.audit.relabel import relabel
+from csl_dist.audit.revision import AuditStore
+from csl_dist.cli.tables import flag_table
+from csl_dist.config import AuditConfig, FlagConfig, ManifestConfig, RunConfig, ScorerConfig
+from csl_dist.evaluate.metrics import flag_metrics
+from csl_dist.export import export
+from csl_dist.flag.edit_calibration import EditCalibration
+from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
+from csl_dist.flag.edits.planted import foreign_labels
+from csl_dist.pipeline import put_run
+from csl_dist.report.page import render
+from csl_dist.storage.paths import RunPaths
+from csl_dist.storage.url import Storage
+from csl_dist.training.inputs import open_inputs
+from csl_dist.types import ErrorKind, PlantedError, Span
+
+Labels = npt.NDArray[np.int64]
+
+CLASSES = ("clean", "cut", "tie", "pull", "sew", "close")
+FPS = 5
+NUM_EPOCHS = 6
+VIDEOS = tuple(f"v{i}" for i in range(8))
+RENAMED, MOVED, MISSED = "v1", "v4", "v6"
+
+
+def lengths_of(video: str) -> list[int]:
+    rng = np.random.default_rng([3, *video.encode()])
+    return rng.integers(40, 70, size=len(CLASSES)).tolist()
+
+
+def true_labels(video: str) -> Labels:
+    return np.repeat(np.arange(len(CLASSES)), lengths_of(video))
+
+
+def segment(video: str, label: int) -> Span:
+    cuts = np.cumsum([0, *lengths_of(video)]).tolist()
+    return Span(cuts[label], cuts[label + 1])
+
+
+def annotated_labels(video: str) -> Labels:
+    """v1: `tie` is called `close`; v4: `pull` begins 6 s late; v6: `sew` is called `pull`."""
+    labels_T = true_labels(video)
+    if video == RENAMED:
+        span = segment(video, 2)
+        labels_T[span.start : span.stop] = 5
+    if video == MOVED:
+        place = segment(video, 3).start
+        labels_T[place : place + 30] = 2
+    if video == MISSED:
+        span = segment(video, 4)
+        labels_T[span.start : span.stop] = 3
+    return labels_T
+
+
+def log_probabilities(video: str, scorer: str, truth_T: Labels) -> npt.NDArray[np.float16]:
+    """(E, T, C): what checkpoints that get better say of a video."""
+    rng = np.random.default_rng([*video.encode(), *scorer.encode()])
+    logits = rng.normal(0, 1.0, size=(NUM_EPOCHS, len(truth_T), len(CLASSES)))
+    logits[:, np.arange(len(truth_T)), truth_T] += np.linspace(1, 4, NUM_EPOCHS)[:, None]
+    logits -= np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+    return logits.astype(np.float16)
+
+
+def names_of(labels_T: Labels) -> list[str]:
+    return [CLASSES[label] for label in labels_T]
+
+
+def make_root(
+    folder: Path,
+    flag: FlagConfig,
+    *,
+    truth: Callable[[str], Labels] = true_labels,
+    annotated: Callable[[str], Labels] = annotated_labels,
+) -> str:
+    """Writes the dataset and a finished run; returns the run's root."""
+    rng = np.random.default_rng(0)
+    videos = [
+        builder.MadeVideo(
+            id=video,
+            split="train" if video == "train" else "audit",
+            names_T=names_of(annotated(video)),
+            features_TD=rng.normal(size=(len(true_labels(video)), 4)).astype(np.float32),
+            group="train" if video == "train" else f"person {int(video[1]) // 2}",
+        )
+        for video in (*VIDEOS, "train")
+    ]
+    builder.write_manifest(folder, videos, fps=FPS, classes=CLASSES)
+    config = RunConfig(
+        root=str(folder / "run"),
+        dataset=ManifestConfig(path=str(folder)),
+        scorers={
+            "transformer": ScorerConfig(arguments={"preset": "tiny"}),
+            "framewise": ScorerConfig(),
+        },
+        flag=flag,
+        audit=AuditConfig(swapped_copies=0),
+    )
+    inputs = open_inputs(config)
+    put_run(inputs)
+    for scorer in config.scorers:
+        builder.write_checkpoints(inputs, scorer, NUM_EPOCHS, with_weights=False)
+        for video in VIDEOS:
+            logp_ETC = log_probabilities(video, scorer, truth(video))
+            builder.write_trajectories(
+                inputs,
+                scorer,
+                {video: logp_ETC.shape[1]},
+                lambda epoch, logp_ETC=logp_ETC: logp_ETC[epoch - 1],
+                num_epochs=NUM_EPOCHS,
+            )
+    builder.finish_run(inputs)
+    return config.root
+
+
+@pytest.fixture(scope="module")
+def audit(tmp_path_factory: pytest.TempPathFactory) -> Audit:
+    root = make_root(tmp_path_factory.mktemp("edits"), FlagConfig(rule="edits"))
+    return csl_dist.open_audit(root)
+
+
+def flag_of(audit: Audit, video: str) -> object:
+    [row] = audit.flags(video=video).itertuples()
+    return row
+
+
+def test_renamed_step_is_flagged_with_its_span_its_label_and_the_fix(audit: Audit) -> None:
+    flag, span = flag_of(audit, RENAMED), segment(RENAMED, 2)
+    assert (flag.start, flag.stop) == (span.start, span.stop)
+    assert (flag.kind, flag.list) == (ErrorKind.MISLABEL, "steps")
+    assert (flag.label, flag.suggested) == ("close", "tie")
+    assert flag.fix == f"rename {span.start} {span.stop}"
+    assert (flag.fix_label, flag.fix_start, flag.fix_stop) == ("tie", span.start, span.stop)
+    assert flag.probability > 0.5
+    assert flag.start_seconds == pytest.approx(span.start / FPS)
+    assert flag.stop_seconds == pytest.approx(span.stop / FPS)
+    assert f"Labelled close from {span.start / FPS:.1f}" in flag.why
+    assert "100% of later checkpoints agree" in flag.why
+
+
+def test_moved_boundary_is_proposed_where_the_truth_is(audit: Audit) -> None:
+    flag, place = flag_of(audit, MOVED), segment(MOVED, 3).start
+    assert (flag.kind, flag.list) == (ErrorKind.BOUNDARY, "boundaries")
+    assert flag.start == pytest.approx(place, abs=2)
+    assert flag.stop == place + 30
+    assert flag.fix == f"boundary {place + 30} {flag.start}"
+    assert (flag.label, flag.fix_label) == ("tie", "pull")
+    assert np.isnan(flag.probability), "the list has no honest probability"
+
+
+def test_forgotten_step_is_proposed_inside_the_one_that_hides_it(audit: Audit) -> None:
+    flag, span = flag_of(audit, MISSED), segment(MISSED, 4)
+    assert flag.kind == ErrorKind.MISSING
+    assert (flag.start, flag.stop) == pytest.approx((span.start, span.stop), abs=2)
+    assert (flag.label, flag.fix_label) == ("pull", "sew")
+
+
+def test_right_videos_have_no_flag(audit: Audit) -> None:
+    assert set(audit.flags().video) == {RENAMED, MOVED, MISSED}
+    assert audit.flags()["rank"].tolist() == [1, 2, 3]
+
+
+def test_calibration_says_how_many_flags_are_right(audit: Audit) -> None:
+    calibration = audit.calibration()
+    assert isinstance(calibration, EditCalibration)
+    assert calibration.promise is not None
+    assert calibration.promise.flags == 2, "steps alone have a promise"
+    assert calibration.promise.low < calibration.promise.right < calibration.promise.high <= 2
+    assert calibration.promise.right > 1
+    assert calibration.rehearsal.num_videos == len(VIDEOS)
+    assert "of the first 2 flags of steps about" in calibration.sentence()
+    assert "1 of boundaries" in calibration.sentence()
+    again = EditCalibration.from_json(json.loads(json.dumps(calibration.as_json())))
+    assert again.as_json() == calibration.as_json()
+
+
+def test_flag_goes_once_its_fix_is_made(tmp_path: Path) -> None:
+    root = make_root(tmp_path / "data", FlagConfig(rule="edits"))
+    for flag in csl_dist.open_audit(root).flags().itertuples():
+        labels_T = annotated_labels(flag.video)
+        labels_T[flag.fix_start : flag.fix_stop] = CLASSES.index(flag.fix_label)
+        folder = tmp_path / "fixed"
+        folder.mkdir(exist_ok=True)
+        (folder / f"{flag.video}.txt").write_text(builder.label_text(names_of(labels_T)))
+    made = relabel(root, tmp_path / "fixed")
+    assert len(made.resolved) == 3
+    assert made.after.flags().empty
+    assert "no step is likelier wrong than right" in made.after.calibration().sentence()
+
+
+def test_videos_with_each_others_labels_are_named(tmp_path: Path) -> None:
+    def truth(video: str) -> Labels:
+        return true_labels(video)[::-1] if video == "v2" else true_labels(video)
+
+    def annotated(video: str) -> Labels:
+        other = {"v2": "v5", "v5": "v2"}.get(video, video)
+        return foreign_labels(truth(other), len(truth(video)))
+
+    root = make_root(tmp_path, FlagConfig(rule="edits"), truth=truth, annotated=annotated)
+    store = AuditStore(RunPaths(Storage(root)))
+    assert store.mixed_up(1) == {"v2": "v5", "v5": "v2"}
+
+
+def test_other_labels_of_the_same_person_change_nothing_that_a_video_is_judged_by() -> None:
+    def statistics(own: Labels):
+        labels = {video: annotated_labels(video) for video in VIDEOS} | {"v1": own}
+        videos = [
+            LabelledVideo(id=v, group=str(int(v[1]) // 2), labels_T=labels_T, fps=FPS)
+            for v, labels_T in labels.items()
+        ]
+        return OtherLabels(videos, num_classes=len(CLASSES))
+
+    before, after = statistics(annotated_labels("v1")), statistics(annotated_labels("v1")[::-1])
+    for name in before.about("v0").__dataclass_fields__:
+        one, other = getattr(before.about("v0"), name), getattr(after.about("v0"), name)
+        assert one == pytest.approx(other), f"{name} of the same person's other video"
+    assert before.about("v2").bigram_CC != pytest.approx(after.about("v2").bigram_CC)
+
+
+def test_a_single_group_is_judged_by_its_other_videos() -> None:
+    videos = [
+        LabelledVideo(id=v, group="all", labels_T=true_labels(v), fps=FPS) for v in VIDEOS[:3]
+    ]
+    others = OtherLabels(videos, num_classes=len(CLASSES))
+    assert others.about("v0").number_C.tolist() == [2] * len(CLASSES)
+
+
+def test_expected_error_rate_moves_probabilities(tmp_path: Path) -> None:
+    flag = FlagConfig(rule="edits", expected_error_rate=0.9)
+    many = csl_dist.open_audit(make_root(tmp_path / "many", flag))
+    few_errors = replace(flag, expected_error_rate=0.0001)
+    few = csl_dist.open_audit(make_root(tmp_path / "few", few_errors))
+    assert len(many.flags(video=RENAMED)) >= 1
+    assert "steps" not in set(few.flags()["list"])
+    assert len(many.flags()) > len(few.flags())
+
+
+def test_other_rules_have_no_fix_and_no_probability(made_root: str) -> None:
+    flags = csl_dist.open_audit(made_root).flags()
+    assert flags[["probability", "fix", "fix_label", "fix_start", "list"]].isna().all(axis=None)
+
+
+def test_metrics_know_what_the_rule_calls_errors(audit: Audit) -> None:
+    span = segment(RENAMED, 2)
+    moved = segment(MOVED, 3).start
+    errors = [
+        PlantedError(video=RENAMED, kind=ErrorKind.MISLABEL, span=span, true_label="tie"),
+        PlantedError(video=MOVED, kind=ErrorKind.JITTER, span=Span(moved, moved + 30)),
+        PlantedError(video=MISSED, kind=ErrorKind.DUPLICATE, span=segment(MISSED, 4)),
+    ]
+    metrics = flag_metrics(errors, audit.flags())
+    assert metrics == dict.fromkeys(metrics, 1.0)
+
+
+def test_report_tells_fix_and_probability_and_draws_no_threshold(audit: Audit) -> None:
+    page = render(audit)
+    assert "Changes of the labels that explain most" in page
+    assert flag_of(audit, RENAMED).fix in page
+    assert "of the first 2 flags of steps about" in page
+    assert "threshold" not in page
+
+
+@pytest.mark.parametrize("name", ["csv", "parquet", "activitynet", "fiftyone"])
+def test_flags_with_fixes_are_exported(audit: Audit, tmp_path: Path, name: str) -> None:
+    assert export(audit, name, tmp_path / "out").startswith("3 spans of 3 videos")
+
+
+def test_service_shows_fixes(audit: Audit) -> None:
+    with client_of(audit.paths.root.url) as client:
+        flags = client.get("/api/audits/run/flags").json()["flags"]
+    by_video = {flag["video"]: flag for flag in flags}
+    span = segment(RENAMED, 2)
+    assert by_video[RENAMED]["fix"] == f"rename {span.start} {span.stop}"
+    assert by_video[RENAMED]["probability"] > 0.5
+    assert by_video[MOVED]["probability"] is None
+    assert by_video[MOVED]["list"] == "boundaries"
+
+
+def test_query_lists_fixes(audit: Audit) -> None:
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(flag_table(audit.flags()))
+    text = console.export_text()
+    assert flag_of(audit, RENAMED).fix in text
