@@ -27,7 +27,10 @@ def lint(
     ] = None,
     group: Annotated[
         str | None,
-        typer.Option(metavar="REGEX", help="Who is seen, by a pattern in the id: '^P[0-9]+'."),
+        typer.Option(
+            metavar="REGEX",
+            help="Person or group that is seen, by a pattern in the id: '^P[0-9]+'.",
+        ),
     ] = None,
     procedure: Annotated[
         str | None,
@@ -36,7 +39,8 @@ def lint(
         ),
     ] = None,
     level: Annotated[
-        float, typer.Option(help="Least probability of an error, for the order of steps.")
+        float,
+        typer.Option(help="Least probability of an error, for order, missing and inserted steps."),
     ] = 0.65,
     top: Annotated[
         int, typer.Option(help="Findings of each kind to print, worst first; 0 prints all.")
@@ -53,10 +57,22 @@ def lint(
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 1 where anything is found.")
     ] = False,
+    ignore: Annotated[
+        list[str],
+        typer.Option(metavar="KIND", help="A kind that is not told: duplicate. May be repeated."),
+    ] = [],  # noqa: B006
+    accepted: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Findings that are known to be right, a CSV of --csv; not told again.",
+        ),
+    ] = None,
     overrides: Overrides = [],  # noqa: B006
 ) -> None:
     """Look at labels alone: steps out of order, odd durations, names, files. No model, seconds."""
     from csl_dist.lint import output
+    from csl_dist.lint.accepted import without_accepted, without_kinds
     from csl_dist.lint.api import lint as lint_labels
     from csl_dist.lint.reading import LintSettings
     from csl_dist.lint.sources import Options
@@ -65,18 +81,28 @@ def lint(
     _require(fps is None or 0 < fps < 1e6, f"--fps is {fps}, expected a number above 0")
     _require(top >= 0, f"--top is {top}, expected 0 or more")
     options = Options(fps=fps, group=group, procedure=procedure, overrides=tuple(overrides))
+    written = {"findings": csv, "segments": segments, "page": page}
+    files = {name: path for name, path in written.items() if path is not None}
+    _require(
+        len(set(files.values())) == len(files),
+        f"{' and '.join(files)} can't be written to one file",
+    )
     result = lint_labels(where, options=options, settings=LintSettings(probability=level))
-    if csv is not None:
-        output.write_findings(result, csv)
-    if segments is not None:
-        output.write_segments(result, segments)
-    if page is not None:
-        output.write_page(result, page)
+    result = without_kinds(result, ignore)
+    if accepted is not None:
+        result = without_accepted(result, accepted)
+    writers = {
+        "findings": output.write_findings,
+        "segments": output.write_segments,
+        "page": output.write_page,
+    }
+    for name, path in files.items():
+        writers[name](result, path)
     if as_json:
         json.dump(output.as_json(result), sys.stdout, indent=2, ensure_ascii=False)
         sys.stdout.write("\n")
     else:
-        _print(result, top, page)
+        _print(result, top, files)
     if strict and result.findings:
         raise typer.Exit(1)
 
@@ -86,18 +112,16 @@ def _require(holds: bool, otherwise: str) -> None:
         raise ConfigError(otherwise)
 
 
-def _print(result: "LintResult", top: int, page: Path | None) -> None:
-    from csl_dist.cli.lint_tables import agreement_table, closing_line, kind_tables
+def _print(result: "LintResult", top: int, files: dict[str, Path]) -> None:
+    from csl_dist.cli.lint_tables import agreement_table, closing_line, kind_tables, notes
 
     for table in kind_tables(result, top=top, width=console.width):
         console.print(table)
     if result.agreement.pairs:
         console.print(agreement_table(result))
-    for line in (*(f"note: {note}" for note in result.notes), closing_line(result)):
+    for line in (*(f"note: {note}" for note in notes(result)), closing_line(result)):
         console.print(line, highlight=False, markup=False)
-    if page is not None:
-        say(f"page: {page}")
-    elif result.findings:
+    for name, path in files.items():
+        say(f"{name}: {path}")
+    if result.findings and "page" not in files:
         say("next: --page lint.html draws each odd video beside the usual order of steps")
-    else:
-        say("next: csl init auto PATH writes a config for an audit by a model")

@@ -10,8 +10,14 @@ from csl_dist.lint.findings import TITLES, Finding, Kind, TimeUnit, grouped, len
 from csl_dist.lint.run import LintResult
 
 AGREEMENT = (
-    *("videos", "same\nlabel", "starts apart,\nmedian", "9 in 10\nwithin"),
-    "steps only\none has",
+    *("videos", "time with the\nsame label", "starts apart,\nmedian", "90 % of\nstarts within"),
+    "steps that\none lacks",
+)
+
+FEW_VIDEOS = 5
+PERCENT_NOTE = (
+    "Percentages say how likely it is that the labels are wrong there, measured on errors planted "
+    "in these labels. They are too high at the top (docs/lint.md): read them as a ranking."
 )
 
 
@@ -63,6 +69,13 @@ def _percent(probability: float | None) -> str:
     return "" if probability is None else f"{probability:.0%}"
 
 
+def notes(result: LintResult) -> Iterator[str]:
+    """What the reader of the tables should know."""
+    yield from result.notes
+    if any(finding.probability is not None for finding in result.findings):
+        yield PERCENT_NOTE
+
+
 def agreement_table(result: LintResult) -> Table:
     """How far annotators of the same videos agree."""
     table = Table(
@@ -96,9 +109,11 @@ def closing_line(result: LintResult) -> str:
     if result.num_files != result.num_videos:
         amount += f" in {result.num_files:,} label files"
     if result.hours:
-        amount += f", {result.hours:.1f} hours"
+        minutes = f"{result.hours * 60:.0f} minutes"
+        amount += f", {minutes if result.hours < 1 else f'{result.hours:.1f} hours'}"
     if not result.findings:
-        return f"{amount}: nothing stands out"
+        few = "; so few can hardly be compared with each other" * (result.num_videos < FEW_VIDEOS)
+        return f"{amount}: nothing stands out{few}"
     kinds = ", ".join(
         f"{TITLES[kind].lower()} {len(found):,}" for kind, found in grouped(result.findings).items()
     )

@@ -78,6 +78,11 @@ def with_patterns(videos: Sequence[Video], config: DatasetConfig) -> tuple[Video
         pattern = getattr(config, name)
         if pattern is not None:
             found: list[dict[str, Any]] = [{name: _matched(v.id, name, pattern)} for v in videos]
+            if videos and not any(part[name] for part in found):
+                raise ConfigError(
+                    f"the pattern {pattern!r} of dataset.{name} (--{name} of csl lint) is in none "
+                    f"of the {len(videos):,} ids, such as {videos[0].id!r}"
+                )
             videos = [replace(v, **part) for v, part in zip(videos, found, strict=True)]
     return tuple(videos)
 
@@ -88,7 +93,7 @@ def _matched(video: str, name: str, pattern: str) -> str | None:
         found = re.search(pattern, video)
     except re.error as error:
         raise ConfigError(
-            f"dataset.{name} {pattern!r} is no regular expression: {error}"
+            f"dataset.{name} (--{name} of csl lint) {pattern!r} is no regular expression: {error}"
         ) from error
     if found is None:
         return None

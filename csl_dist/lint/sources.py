@@ -59,6 +59,8 @@ class Labels:
     """What was taken for granted, a sentence each."""
     unreadable: list[Finding] = field(default_factory=list)
     """Label files that can't be used; known once the sequences have been read."""
+    may_hold_other_files: bool = False
+    """Text files that are no labels are left out, and a note says so."""
 
     @property
     def classes(self) -> frozenset[str]:
@@ -66,15 +68,40 @@ class Labels:
         return frozenset(name for dataset in self.datasets for name in dataset.classes)
 
     def sequences(self) -> Iterator[LabelSequence]:
+        left_out: list[OtherFormError] = []
+        num_found = 0
         for dataset in self.datasets:
             lengths = _lengths(dataset)
             for video in dataset.videos:
                 try:
-                    sequence = _sequence(dataset, video)
+                    sequence = _sequence(dataset, video, any_form=not self.may_hold_other_files)
+                except OtherFormError as error:
+                    left_out.append(error)
                 except DataError as error:
                     self.unreadable.append(_unreadable(video, error))
-                    continue
-                yield replace(sequence, seconds=lengths.get(video.id, sequence.seconds))
+                else:
+                    num_found += 1
+                    yield replace(sequence, seconds=lengths.get(video.id, sequence.seconds))
+        if left_out and not num_found:
+            raise left_out[0]
+        if left_out:
+            names = ", ".join(error.name for error in left_out[:3])
+            more = f" and {len(left_out) - 3:,} more" if len(left_out) > 3 else ""
+            self.notes.append(
+                f"Text files without one class name per entry and line are left out: {names}{more}."
+            )
+
+
+class OtherFormError(DataError):
+    """A text file that does not look like labels."""
+
+    def __init__(self, video: Video, names: Sequence[str]):
+        self.name = video.id
+        super().__init__(
+            f"{video.labels} is not read as labels: its first line is {names[0]!r}, and "
+            f"{len(set(names)):,} of {len(names):,} lines differ from each other; expected the "
+            "class name of one entry on each line (docs/lint.md lists the other forms)"
+        )
 
 
 def find_labels(where: str | Path, options: Options) -> Labels:
@@ -164,8 +191,7 @@ def _all_tasks(config: EgoperConfig) -> list[Dataset]:
 def _text_files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
-    files = sorted(path.glob("*.txt")) or sorted(path.rglob("*.txt"))
-    return [file for file in files if file.name.lower() not in LISTS]
+    return [file for file in sorted(path.rglob("*.txt")) if file.name.lower() not in LISTS]
 
 
 def _bare_files(path: Path, options: Options) -> Labels:
@@ -176,23 +202,22 @@ def _bare_files(path: Path, options: Options) -> Labels:
     form = PHASE_ROWS if phases else NAME_LINES
     fps = options.fps or (LABELS_FPS if phases else None)
     base = path if path.is_dir() else path.parent
+    same_stems = len({file.stem for file in files}) < len(files)
+    names = [
+        str(file.relative_to(base).with_suffix("")) if same_stems else file.stem for file in files
+    ]
     videos = [
-        Video(
-            id=str(file.relative_to(base).with_suffix("")).removesuffix("-phase"),
-            split=Split.AUDIT,
-            labels=str(file),
-            source="",
-        )
-        for file in files
+        Video(id=name.removesuffix("-phase"), split=Split.AUDIT, labels=str(file), source="")
+        for name, file in zip(names, files, strict=True)
     ]
     tracks = EntryTracks((), fps or 1.0, form)
-    _refuse_other_forms(tracks, videos[0])
     config = DATASET_SECTIONS["manifest"](
         path=str(path), group=options.group, procedure=options.procedure
     )
     labels = Labels(
         title=path.absolute().name,
         datasets=[Dataset(classes=(), videos=with_patterns(videos, config), read_track=tracks)],
+        may_hold_other_files=True,
     )
     if fps is None:
         labels.unit = TimeUnit.ENTRIES
@@ -203,17 +228,7 @@ def _bare_files(path: Path, options: Options) -> Labels:
     return labels
 
 
-def _refuse_other_forms(tracks: EntryTracks, video: Video) -> None:
-    names = tracks.names(video)
-    if len(set(names)) > max(MAX_NAMES * len(names), 3):
-        raise DataError(
-            f"{video.labels}: {len(set(names)):,} of {len(names):,} lines differ, such as "
-            f"{names[0]!r}; expected one class name per entry and line (write a manifest.csv, or "
-            "see docs/lint.md for the layouts that csl lint reads)"
-        )
-
-
-def _sequence(dataset: Dataset, video: Video) -> LabelSequence:
+def _sequence(dataset: Dataset, video: Video, *, any_form: bool) -> LabelSequence:
     about = LabelSequence(
         video=video.id,
         steps=(),
@@ -226,6 +241,8 @@ def _sequence(dataset: Dataset, video: Video) -> LabelSequence:
     if isinstance(tracks, EntryTracks):
         # By name and not by id: a name that the dataset does not list is a finding.
         names, fps = tracks.names(video), tracks.rate(video)
+        if not any_form and len(set(names)) > MAX_NAMES * len(names):
+            raise OtherFormError(video, names)
         return replace(
             about,
             steps=steps_from_frames(names, fps=fps, unlabelled=UNLABELLED_NAMES),

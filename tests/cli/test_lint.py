@@ -101,6 +101,8 @@ def test_files_are_written(tmp_path: Path) -> None:
         ([".", "--level", "2"], "--level is 2, expected a probability between 0 and 1"),
         ([".", "--fps", "-1"], "--fps is -1.0, expected a number above 0"),
         ([".", "--group", "("], "is no regular expression"),
+        ([".", "--group", "Z+"], "(--group of csl lint) is in none of the 3 ids, such as 'P00'"),
+        ([".", "--csv", "a", "--page", "a"], "findings and page can't be written to one file"),
         ([".", "--set", "dataset.fps=2"], "--set changes a config, but . is none"),
         ([".", "--page", "no/such/folder.html"], "can't write no/such/folder.html"),
     ],
@@ -120,7 +122,33 @@ def test_folder_without_labels_and_lines_that_are_no_names_are_refused(tmp_path:
     lines = [f"{10 * i} {10 * i + 9} G{i % 3}" for i in range(30)]
     (tmp_path / "gestures.txt").write_text("\n".join(lines))
     told = error_of(csl(tmp_path))
-    assert "30 of 30 lines differ, such as '0 9 G0'; expected one class name" in told
+    assert "its first line is '0 9 G0', and 30 of 30 lines differ from each other" in told
+
+
+def test_lists_beside_labels_are_left_out_and_labels_in_subfolders_are_read(tmp_path: Path) -> None:
+    write_labels(tmp_path / "groundTruth", num_videos=6)
+    (tmp_path / "splits").mkdir()
+    names = [path.name for path in (tmp_path / "groundTruth").iterdir()]
+    (tmp_path / "splits" / "train.txt").write_text("\n".join(names))
+    (tmp_path / "NOTES.txt").write_text("labelled in May\n")
+    told = " ".join(csl(tmp_path, "--group", "^[PNt]").stdout.split())
+    assert "6 videos" in told
+    assert "are left out: NOTES, train." in told
+
+
+def test_accepted_findings_and_ignored_kinds_are_not_told_again(tmp_path: Path) -> None:
+    write_labels(tmp_path / "labels", num_videos=30, odd=True)
+    known = tmp_path / "known.csv"
+    arguments = (tmp_path / "labels", "--fps", "10", "--strict")
+    first = csl(*arguments, "--csv", known)
+    assert first.exit_code == 1
+    kinds = {line.split(",")[0] for line in known.read_text().splitlines()[1:]}
+    assert csl(*arguments, "--accepted", known).exit_code == 0
+    ignored = [part for kind in kinds for part in ("--ignore", kind)]
+    assert csl(*arguments, *ignored).exit_code == 0
+    known.write_text("a,b\n1,2\n")
+    assert "lacks the column kind" in error_of(csl(*arguments, "--accepted", known))
+    assert "--ignore odd: expected one of order" in error_of(csl(*arguments, "--ignore", "odd"))
 
 
 def write_manifest(folder: Path, annotators: tuple[str, ...] = ("",)) -> Path:

@@ -51,9 +51,8 @@ def test_swap_in_a_repeating_procedure_is_told_with_transitions() -> None:
     finding = only([*usual_videos(120, cycle), sequence("odd", odd)], Kind.ORDER)
     assert (finding.start_seconds, finding.stop_seconds) == (40, 60)
     assert finding.sentence == (
-        "`grasp` directly follows `pull` here, in other videos 0 of 480 times. Swapping the two "
-        "would make the transitions before, between and after them usual: seen 480, 480 and 360 "
-        "times instead of 0, 0 and 0."
+        "`grasp` directly follows `pull` here, in other videos 0 of 480 times. The other way "
+        "round, `pull` directly after `grasp`, was seen 480 times."
     )
 
 
@@ -203,8 +202,8 @@ def test_same_labels_of_two_groups_are_told_and_of_one_group_once() -> None:
     assert finding.sentence == ("2 files have the same 4 steps at the same times: a.txt, b.txt.")
     cameras = [replace(twin, video=f"camera{i}") for i in range(3)]
     assert only(cameras, Kind.DUPLICATE).sentence == (
-        "3 files hold 1 different set of labels: camera0 and camera1 are the same, for example. "
-        "Several cameras of one performance look like this."
+        "3 files have only 1 different set of labels; the same are, for example, camera0 and "
+        "camera1. Several cameras of one performance look like this."
     )
 
 

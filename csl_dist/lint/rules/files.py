@@ -54,12 +54,18 @@ def duplicate_findings(reading: Reading) -> Iterator[Finding]:
             video=None,
             score=0.0,
             sentence=(
-                f"{sum(map(len, within))} files hold {len(within)} different "
-                f"set{'s' * (len(within) != 1)} of labels: {' and '.join(first[:2])} "
-                "are the same, for example. Several cameras of one "
+                f"{sum(map(len, within))} files have only {len(within)} different "
+                f"set{'s' * (len(within) != 1)} of labels; the same are, for example, "
+                f"{' and '.join(first[:2])}. Several cameras of one "
                 "performance look like this."
             ),
-            evidence={"files": sum(map(len, within)), "sets": len(within)},
+            evidence={
+                "files": sum(map(len, within)),
+                "sets": len(within),
+                "copies": "; ".join(
+                    " = ".join(_short(corpus.about[video]) for video in videos) for videos in within
+                ),
+            },
         )
 
 

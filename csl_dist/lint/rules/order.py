@@ -235,10 +235,14 @@ class Sentences:
             label=first,
             sentence=(
                 f"`{second}` directly follows `{first}` here, in other videos {here[1]} of "
-                f"{total[1]} times. Swapping the two would make the transitions before, between "
-                f"and after them usual: seen {_listed(turned)} times instead of {_listed(here)}."
+                f"{total[1]} times. The other way round, `{first}` directly after `{second}`, "
+                f"was seen {turned[1]} times."
             ),
-            evidence={"here": _listed(here), "swapped": _listed(turned), "after": int(total[1])},
+            evidence={
+                "here": int(here[1]),
+                "swapped": int(turned[1]),
+                "after": int(total[1]),
+            },
             settled=frozenset(range(best - 1, best + 3)),
         )
 
@@ -337,11 +341,6 @@ class Sentences:
     def _transitions(self, first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
         """How often each `second` directly follows `first` in the procedure, and anything does."""
         return self.grammar.transitions(self.tables[-1], first, second)
-
-
-def _listed(counts: IntArray) -> str:
-    *head, last = (str(int(count)) for count in counts)
-    return f"{', '.join(head)} and {last}"
 
 
 def _ordinal(number: int) -> str:
