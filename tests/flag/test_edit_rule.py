@@ -25,6 +25,9 @@ from csl_dist.config import AuditConfig, FlagConfig, ManifestConfig, RunConfig, 
 from csl_dist.evaluate.metrics import flag_metrics
 from csl_dist.export import export
 from csl_dist.flag.edit_calibration import EditCalibration
+from csl_dist.flag.edit_rule import fix_of, near_rival
+from csl_dist.flag.edits.candidates import Edit, EditKind
+from csl_dist.flag.edits.findings import Finding
 from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
 from csl_dist.flag.edits.planted import foreign_labels
 from csl_dist.pipeline import put_run
@@ -300,3 +303,37 @@ def test_query_lists_fixes(audit: Audit) -> None:
     console.print(flag_table(audit.flags()))
     text = console.export_text()
     assert flag_of(audit, RENAMED).fix in text
+
+
+def made_edit(kind: EditKind, place: int = 10) -> Edit:
+    return Edit(
+        kind=kind,
+        start=10,
+        stop=20,
+        label=0,
+        new_label=1,
+        place=place,
+        segments=(),
+        changed_share=1.0,
+        quick_gain=0.0,
+    )
+
+
+def test_another_edit_of_the_place_is_told_of_only_if_it_is_hardly_less_sure() -> None:
+    edits = [made_edit(kind) for kind in (EditKind.RENAME, EditKind.DELETE, EditKind.SWAP)]
+    finding = Finding(edit=edits[0], log_odds=2.0, evidence_K=np.zeros(1))
+    assert near_rival(finding, edits, np.array([2.0, 1.5, 1.9])) is edits[1]
+    assert near_rival(finding, edits, np.array([2.0, 0.5, 1.9])) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "fix"),
+    [
+        (EditKind.RENAME, 10, "rename 10 20"),
+        (EditKind.BOUNDARY, 10, "boundary 20 10"),
+        (EditKind.BOUNDARY, 20, "boundary 10 20"),
+        (EditKind.SWAP, 14, "swap 10 14 20"),
+    ],
+)
+def test_fix_is_a_word_and_its_frames(kind: EditKind, place: int, fix: str) -> None:
+    assert fix_of(made_edit(kind, place)) == fix
