@@ -32,6 +32,7 @@ from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
 from csl_dist.flag.edits.planted import foreign_labels
 from csl_dist.pipeline import put_run
 from csl_dist.report.page import render
+from csl_dist.review.store import Decision, NewReview, store_of
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.url import Storage
 from csl_dist.training.inputs import open_inputs
@@ -221,6 +222,34 @@ def test_videos_with_each_others_labels_are_named(tmp_path: Path) -> None:
     root = make_root(tmp_path, FlagConfig(rule="edits"), truth=truth, annotated=annotated)
     store = AuditStore(RunPaths(Storage(root)))
     assert store.mixed_up(1) == {"v2": "v5", "v5": "v2"}
+
+
+def test_decisions_of_reviewers_move_probabilities_and_settle_spans(tmp_path: Path) -> None:
+    root = make_root(tmp_path, FlagConfig(rule="edits"))
+    before = csl_dist.open_audit(root)
+    store = store_of(root, None)
+    store.create()
+    for video, decision in ((RENAMED, Decision.WRONG), (MOVED, Decision.CORRECT)):
+        flag = flag_of(before, video)
+        review = NewReview(
+            key=video,
+            revision=1,
+            video=video,
+            start=flag.start,
+            stop=flag.stop,
+            decision=decision,
+            label=flag.suggested if decision is Decision.WRONG else None,
+            reviewer="ada",
+        )
+        store.append(review)
+    inputs = open_inputs(before.config)
+    assert builder.finish_run(inputs) == 2, "decisions make a new audit"
+    assert builder.finish_run(inputs) == 2, "which is made once"
+    after = csl_dist.open_audit(root)
+    assert flag_of(after, RENAMED).probability == 1
+    assert after.flags(video=MOVED).empty, "a reviewer found it right"
+    assert flag_of(after, MISSED).probability > flag_of(before, MISSED).probability
+    assert "2 spans were reviewed" in after.calibration().sentence()
 
 
 def test_other_labels_of_the_same_person_change_nothing_that_a_video_is_judged_by() -> None:
