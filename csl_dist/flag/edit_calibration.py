@@ -69,10 +69,19 @@ class EditCalibration:
     families: tuple[str, ...]
     """The scorers of the committee."""
     rehearsal: Rehearsal
-    reviews: dict[ReviewedSpan, bool] = field(default_factory=dict)
-    """Whether reviewers found the label of a span to be wrong."""
+    reviews: dict[ReviewedSpan, str | None] = field(default_factory=dict)
+    """What reviewers say that a span is; None where its label is right."""
     promise: Promise | None = None
     """None until the rule has been applied."""
+
+    def is_wrong(self, span: ReviewedSpan, label: str) -> bool | None:
+        """Whether reviewers found a span's label to be wrong; None where they did not look.
+
+        A label that was corrected since to what they said is right.
+        """
+        if span not in self.reviews:
+            return None
+        return self.reviews[span] not in (None, label)
 
     def as_json(self) -> dict[str, Any]:
         learnt = self.rehearsal
@@ -89,7 +98,7 @@ class EditCalibration:
             "models": models,
             "planted_in": learnt.num_videos,
             "planted_errors": learnt.num_errors,
-            "reviews": [[*span, wrong] for span, wrong in sorted(self.reviews.items())],
+            "reviews": [[*span, label] for span, label in sorted(self.reviews.items())],
             "promise": self.promise and asdict(self.promise),
         }
 
@@ -115,7 +124,7 @@ class EditCalibration:
                 num_videos=data["planted_in"],
                 num_errors=data["planted_errors"],
             ),
-            reviews={(video, start, stop): wrong for video, start, stop, wrong in data["reviews"]},
+            reviews={(video, start, stop): label for video, start, stop, label in data["reviews"]},
             promise=promise,
         )
 

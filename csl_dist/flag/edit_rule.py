@@ -169,9 +169,7 @@ def edit_flags(
     reviewed = [one for own in found for one in own.reviewed]
     num_segments = sum(own.num_segments for own in found)
     probability_of = _probability(every_N, num_segments, reviewed, config)
-    flags = [
-        flag for own in found for flag in _chosen(own.flags, probability_of, calibration.reviews)
-    ]
+    flags = [flag for own in found for flag in _chosen(own.flags, probability_of, calibration)]
     counts = Counter(flag.list for flag in flags)
     promise = Promise.of(
         [flag for flag in flags if flag.probability is not None],
@@ -189,19 +187,20 @@ def edit_flags(
 def _chosen(
     flags: Sequence[Flag],
     probability_of: Callable[[FloatArray], FloatArray],
-    reviews: Mapping[ReviewedSpan, bool],
+    calibration: EditCalibration,
 ) -> list[Flag]:
     """Of one video's flags the likely steps, and those of other lists that these do not explain.
 
     What reviewers found to be right goes, and what they found to be wrong is sure.
     """
-    flags = [flag for flag in flags if reviews.get(_key(flag), True)]
+    wrong = {id(flag): calibration.is_wrong(_key(flag), flag.label) for flag in flags}
+    flags = [flag for flag in flags if wrong[id(flag)] is not False]
     steps = [flag for flag in flags if flag.list == ListName.STEPS]
     probability_N = probability_of(np.array([flag.score for flag in steps]))
-    decided_N = [_key(flag) in reviews for flag in steps]
+    probability_N[np.array([wrong[id(flag)] is True for flag in steps], dtype=bool)] = 1.0
     likely = [
         replace(flag, probability=float(probability))
-        for flag, probability in zip(steps, np.where(decided_N, 1.0, probability_N), strict=True)
+        for flag, probability in zip(steps, probability_N, strict=True)
         if probability >= LEAST_PROBABILITY
     ]
     # A wrong name makes the order around it odd, too: told once, as what it is.
@@ -270,6 +269,10 @@ def video_findings(
         tolerance_seconds=config.tolerance_seconds,
     )
     steps = [f for f in found if f.list_name is ListName.STEPS]
+
+    def span_of(finding: Finding) -> ReviewedSpan:
+        return annotation.video, finding.edit.start, finding.edit.stop
+
     others = [_by_shipped(f) for f in found if f.list_name is not ListName.STEPS]
     kept = [f for f in steps if f.log_odds > LEAST_LOG_ODDS]
     kept += [f for f in others if f.log_odds >= LEVELS[f.list_name]]
@@ -279,9 +282,9 @@ def video_findings(
         ],
         step_log_odds_N=np.array([f.log_odds for f in steps]),
         reviewed=[
-            (f.log_odds, calibration.reviews[key])
+            (f.log_odds, wrong)
             for f in steps
-            if (key := (annotation.video, f.edit.start, f.edit.stop)) in calibration.reviews
+            if (wrong := calibration.is_wrong(span_of(f), classes[f.edit.label])) is not None
         ],
         num_segments=num_segments,
         file_gains=(

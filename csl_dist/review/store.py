@@ -44,9 +44,6 @@ class Decision(StrEnum):
     """The reviewer took the earlier decision back."""
 
 
-SURE = (Decision.CORRECT, Decision.WRONG, Decision.BOUNDARY)
-
-
 class State(StrEnum):
     """How far the review of a flag is."""
 
@@ -228,8 +225,8 @@ class CurrentDecisions:
             by_reviewer[review.reviewer] = review
 
 
-def judged_spans(root: str) -> dict[SpanKey, bool]:
-    """Whether a span's label is wrong, of spans that reviewers of any audit of the run agree on.
+def judged_spans(root: str) -> dict[SpanKey, str | None]:
+    """The right label of spans that reviewers of any audit agree on; None for the annotated one.
 
     From the database in a root on this machine; of other databases the root knows nothing.
     """
@@ -237,9 +234,9 @@ def judged_spans(root: str) -> dict[SpanKey, bool]:
         return {}
     judged = {}
     for span, reviews in CurrentDecisions(store_of(root, None), None).by_span().items():
-        wrong = {r.decision is not Decision.CORRECT for r in reviews if r.decision in SURE}
-        if len(wrong) == 1:
-            judged[span] = wrong.pop()
+        labels = {r.label for r in reviews if r.decision is not Decision.UNSURE}
+        if len(labels) == 1:
+            judged[span] = labels.pop()
     return judged
 
 

@@ -250,6 +250,13 @@ def test_decisions_of_reviewers_move_probabilities_and_settle_spans(tmp_path: Pa
     assert after.flags(video=MOVED).empty, "a reviewer found it right"
     assert flag_of(after, MISSED).probability > flag_of(before, MISSED).probability
     assert "2 spans were reviewed" in after.calibration().sentence()
+    span = segment(RENAMED, 2)
+    key = (RENAMED, span.start, span.stop)
+    calibration = after.calibration()
+    assert calibration.is_wrong(key, "close")
+    assert calibration.is_wrong(key, "tie") is False, "corrected as the reviewer said"
+    assert calibration.is_wrong((RENAMED, 0, 5), "clean") is None
+    assert EditCalibration.from_json(calibration.as_json()).reviews == calibration.reviews
 
 
 def test_other_labels_of_the_same_person_change_nothing_that_a_video_is_judged_by() -> None:
