@@ -123,6 +123,9 @@ class AnyLayoutConfig:
     """Frames per second of frame folders; None: what the layout has."""
     group: str | None = None
     """Regular expression whose match in a video's id is its group, such as `^P[0-9]+`."""
+    procedure: str | None = None
+    """Regular expression whose match in a video's id is its procedure, such as `[a-z]+$`; lint
+    compares a video with others of its procedure."""
     folds: Annotated[int, Field(ge=2)] | None = None
     """Audit the whole dataset with so many models, each video by the one that did not see it."""
     fold_seed: Seed = 0

@@ -83,6 +83,10 @@ class Video:
     """Label entries per second, where videos differ in that; else 0."""
     group: str | None = None
     """What must not be split over folds: a surgeon, a participant."""
+    procedure: str | None = None
+    """What it is a performance of: a recipe, an operation. Lint compares it with its like."""
+    annotator: str | None = None
+    """Who labelled it; only lint reads several label files of one video."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from csl_dist.data.feature_files import TRIM_SHARE
-from csl_dist.data.tracks import LabelTrack
+from csl_dist.data.tracks import TRIM_SHARE, LabelTrack
 from csl_dist.errors import DataError
 from csl_dist.types import ErrorKind, IntArray, PlantedError, Span, Split, Timeline, Video
 

@@ -18,15 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from csl_dist.data.content import Contents
+from csl_dist.data.media.sources import FEATURE_SUFFIXES, PICKLE_SUFFIXES
+from csl_dist.data.tracks import TRIM_SHARE
 from csl_dist.errors import CslError, DataError
 from csl_dist.storage.url import Storage
 from csl_dist.storage.zarr import open_array
 from csl_dist.types import fingerprint
-
-SUFFIXES = (".npy", ".h5", ".hdf5", ".zarr", ".txt")
-PICKLE_SUFFIXES = (".pkl", ".pickle", ".pt", ".pth")
-TRIM_SHARE = 0.05
-"""With `length_mismatch: trim`, frames and labels may differ by this share."""
 
 NUMPY_HEADER_LOCK = threading.Lock()
 """NumPy parses a file's header as Python source, and Python 3.11 miscounts its parser's depth when
@@ -139,8 +136,8 @@ def open_features(path: str) -> Iterator[Any]:
             f"{file} is a pickle, and reading it would run the code inside; convert it: "
             "np.save('features.npy', np.asarray(array, dtype='float32'))"
         )
-    if suffix not in SUFFIXES:
-        raise DataError(f"{file} is no feature file; expected one of {', '.join(SUFFIXES)}")
+    if suffix not in FEATURE_SUFFIXES:
+        raise DataError(f"{file} is no feature file; expected one of {', '.join(FEATURE_SUFFIXES)}")
     if not Path(file).exists():
         raise DataError(f"the feature file {file} does not exist")
     try:

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from csl_dist.config import DatasetConfig, SplitLists
 from csl_dist.data.dataset import Dataset, Fold
@@ -26,9 +27,7 @@ def with_splits(dataset: Dataset, config: DatasetConfig) -> Dataset:
     if isinstance(config.splits, SplitLists):
         dataset, found = _by_lists(dataset, config.splits)
         problems += found
-    videos = {video.id: video for video in dataset.videos}
-    if config.group is not None:
-        videos = {v.id: replace(v, group=_group(v.id, config.group)) for v in videos.values()}
+    videos = {video.id: video for video in with_patterns(dataset.videos, config)}
     problems += _shared_sources(list(videos.values()))
     if config.folds is None:
         problems += _shared_groups(list(videos.values()))
@@ -73,12 +72,24 @@ def _shared_groups(videos: list[Video]) -> list[str]:
     ]
 
 
-def _group(video: str, pattern: str) -> str | None:
+def with_patterns(videos: Sequence[Video], config: DatasetConfig) -> tuple[Video, ...]:
+    """Videos with the group and the procedure that the config's patterns find in their ids."""
+    for name in ("group", "procedure"):
+        pattern = getattr(config, name)
+        if pattern is not None:
+            found: list[dict[str, Any]] = [{name: _matched(v.id, name, pattern)} for v in videos]
+            videos = [replace(v, **part) for v, part in zip(videos, found, strict=True)]
+    return tuple(videos)
+
+
+def _matched(video: str, name: str, pattern: str) -> str | None:
     """What a pattern matches in an id; its first parenthesis where it has one."""
     try:
         found = re.search(pattern, video)
     except re.error as error:
-        raise ConfigError(f"dataset.group {pattern!r} is no regular expression: {error}") from error
+        raise ConfigError(
+            f"dataset.{name} {pattern!r} is no regular expression: {error}"
+        ) from error
     if found is None:
         return None
     return found.group(1) if found.groups() else found.group()

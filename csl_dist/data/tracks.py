@@ -10,6 +10,9 @@ import numpy as np
 from csl_dist.errors import DataError
 from csl_dist.types import UNLABELLED, FloatArray, IntArray, Timeline, frame_seconds
 
+TRIM_SHARE = 0.05
+"""With `length_mismatch: trim`, frames and labels may differ by this share."""
+
 
 class LabelTrack(Protocol):
     """The labels of one video."""

@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 
 from csl_dist.lint.corpus import Corpus, FloatArray, IntArray
-from csl_dist.lint.findings import Finding, Kind, seconds_text
+from csl_dist.lint.findings import Finding, Kind, TimeUnit, length_text
 
 SHIFT_SECONDS = 2.0
 """Smaller differences of starts are never a habit."""
@@ -74,7 +74,7 @@ class _Tally:
         return float(np.quantile(np.abs(self.starts), share)) if self.starts else None
 
 
-def agreement_of(corpus: Corpus) -> Agreement:
+def agreement_of(corpus: Corpus, unit: TimeUnit = TimeUnit.SECONDS) -> Agreement:
     """Compares all files of the same video, two by two."""
     pairs: dict[tuple[str, str], _Tally] = defaultdict(_Tally)
     classes: dict[int, _Tally] = defaultdict(_Tally)
@@ -98,7 +98,7 @@ def agreement_of(corpus: Corpus) -> Agreement:
     return Agreement(
         pairs=tuple(_pair(names, tally) for names, tally in sorted(pairs.items())),
         classes=tuple(_class(corpus.labels[c], tally) for c, tally in sorted(classes.items())),
-        findings=tuple(_shifted(corpus, shifts)),
+        findings=tuple(_shifted(corpus, shifts, unit)),
     )
 
 
@@ -190,7 +190,9 @@ def _class(label: str, tally: _Tally) -> ClassAgreement:
     )
 
 
-def _shifted(corpus: Corpus, shifts: dict[tuple[str, int], list[float]]) -> Iterator[Finding]:
+def _shifted(
+    corpus: Corpus, shifts: dict[tuple[str, int], list[float]], unit: TimeUnit
+) -> Iterator[Finding]:
     """Annotators whose starts of a class lie on one side of the others'."""
     for (annotator, label), values in sorted(shifts.items()):
         later = sum(value > SHIFT_SECONDS for value in values)
@@ -208,7 +210,7 @@ def _shifted(corpus: Corpus, shifts: dict[tuple[str, int], list[float]]) -> Iter
             sentence=(
                 f"Annotator {annotator} starts `{corpus.labels[label]}` {side} than another "
                 f"annotator of the same video in {most} of {len(values)} comparisons, by "
-                f"{seconds_text(median)} (median)."
+                f"{length_text(median, unit)} (median)."
             ),
             evidence={"annotator": annotator, "comparisons": len(values), "seconds": median},
         )

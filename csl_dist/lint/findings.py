@@ -19,6 +19,7 @@ class Kind(StrEnum):
     BEYOND_END = "beyond_end"
     EMPTY = "empty"
     UNLABELLED = "unlabelled"
+    UNREADABLE = "unreadable"
     CLASS_NAMES = "class_names"
     DUPLICATE = "duplicate"
     MIXED_UP = "mixed_up"
@@ -38,12 +39,21 @@ TITLES = {
     Kind.BEYOND_END: "Steps outside of the video",
     Kind.EMPTY: "Steps without duration",
     Kind.UNLABELLED: "Unlabelled time",
-    Kind.CLASS_NAMES: "Class names that look the same",
+    Kind.UNREADABLE: "Labels that can't be read",
+    Kind.CLASS_NAMES: "Class names",
     Kind.DUPLICATE: "Label files that are the same",
     Kind.MIXED_UP: "Label files that fit another video",
     Kind.SOLE_USER: "Classes that one person alone uses",
     Kind.DEFINITION: "Definitions that differ",
 }
+
+
+class TimeUnit(StrEnum):
+    """What times are counted in."""
+
+    SECONDS = "seconds"
+    ENTRIES = "entries"
+    """Of label files whose rate is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +63,9 @@ class Finding:
     kind: Kind
     video: str | None
     """None for a finding about the whole dataset."""
+    file: str | None = None
+    """The label file; one file may hold the labels of many videos."""
+    annotator: str | None = None
     start_seconds: float | None = None
     stop_seconds: float | None = None
     label: str | None = None
@@ -82,40 +95,29 @@ def _worst_first(finding: Finding) -> tuple[float, float, str, float]:
     )
 
 
-def table_rows(findings: Iterable[Finding]) -> list[tuple[str, str, str, str, str]]:
-    """Kind, video, place, probability and sentence of each finding, by kind and worst first."""
-    return [
-        (
-            TITLES[kind],
-            finding.video or "",
-            place_text(finding),
-            "" if finding.probability is None else f"{finding.probability:.0%}",
-            finding.sentence,
-        )
-        for kind, members in grouped(findings).items()
-        for finding in members
-    ]
-
-
-def place_text(finding: Finding) -> str:
+def place_text(finding: Finding, unit: TimeUnit = TimeUnit.SECONDS) -> str:
     """`01:05 to 01:12`, or nothing for a finding without a place."""
     if finding.start_seconds is None:
         return ""
-    start = clock(finding.start_seconds)
-    stop = finding.stop_seconds
-    return start if stop is None or clock(stop) == start else f"{start} to {clock(stop)}"
+    start = clock(finding.start_seconds, unit)
+    stop = start if finding.stop_seconds is None else clock(finding.stop_seconds, unit)
+    return start if stop == start else f"{start} to {stop}"
 
 
-def clock(seconds: float) -> str:
-    """Minutes and seconds, with hours where there are any."""
+def clock(seconds: float, unit: TimeUnit = TimeUnit.SECONDS) -> str:
+    """Minutes and seconds, with hours where there are any; or the number of an entry."""
+    if unit is TimeUnit.ENTRIES:
+        return f"{round(seconds):,}"
     minutes, rest = divmod(round(abs(seconds)), 60)
     sign = "-" if round(seconds) < 0 else ""
     hours, minutes = divmod(minutes, 60)
     return f"{sign}{hours}:{minutes:02d}:{rest:02d}" if hours else f"{sign}{minutes:02d}:{rest:02d}"
 
 
-def seconds_text(seconds: float) -> str:
-    """A duration as people say it: `0.12 s`, `2.1 s`, `48 s`, `13 min`."""
+def length_text(seconds: float, unit: TimeUnit = TimeUnit.SECONDS) -> str:
+    """A duration as people say it: `0.12 s`, `2.1 s`, `48 s`, `13 min`, or `31 entries`."""
+    if unit is TimeUnit.ENTRIES:
+        return "1 entry" if round(seconds) == 1 else f"{round(seconds):,} entries"
     size = abs(seconds)
     if size < 1:
         return f"{seconds:.2f} s"

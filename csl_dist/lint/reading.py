@@ -1,15 +1,17 @@
 """Everything that rules read: the segments and all evidence on them, made once."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from csl_dist.lint.corpus import Corpus, FloatArray
-from csl_dist.lint.durations import DurationEvidence, duration_evidence
-from csl_dist.lint.evidence import OrderEvidence, order_evidence
-from csl_dist.lint.findings import Kind
-from csl_dist.lint.grammar import Grammar
-from csl_dist.lint.planted import (
+from csl_dist.lint.corpus import About, BoolArray, Corpus, FloatArray
+from csl_dist.lint.findings import Kind, TimeUnit, length_text
+from csl_dist.lint.statistics.background import background
+from csl_dist.lint.statistics.durations import DurationEvidence, duration_evidence
+from csl_dist.lint.statistics.evidence import OrderEvidence, order_evidence
+from csl_dist.lint.statistics.grammar import Grammar
+from csl_dist.lint.statistics.planted import (
     MIN_VIDEOS,
     Plant,
     Score,
@@ -36,6 +38,8 @@ class LintSettings:
     """Share of segments that are assumed to be wrong before looking; probabilities rest on it."""
     seed: int = 0
     """Of the planted errors that probabilities are measured on."""
+    unit: TimeUnit = TimeUnit.SECONDS
+    """What the times of the sequences are, in sentences."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +47,24 @@ class Reading:
     """A corpus with its statistics."""
 
     corpus: Corpus
+    background_N: BoolArray
+    """Segments of a background class, which the order of steps leaves out."""
     grammar: Grammar
+    """Its own corpus has no background."""
     order: OrderEvidence
+    """Over the segments of the grammar's corpus."""
     durations: DurationEvidence
     probabilities: dict[Kind, FloatArray]
-    """Of an error, by segment; a kind is not in it where that can't be measured."""
+    """Of an error, over the same segments; a kind that can't be measured is not in it."""
     settings: LintSettings
+
+    def length_text(self, seconds: float) -> str:
+        return length_text(seconds, self.settings.unit)
+
+
+def about_place(about: About) -> dict[str, Any]:
+    """Video, file and annotator, as a finding names them."""
+    return {"video": about.video, "file": about.file, "annotator": about.annotator}
 
 
 SCORES: dict[Kind, tuple[tuple[Plant, ...], Score]] = {
@@ -61,11 +77,13 @@ SCORES: dict[Kind, tuple[tuple[Plant, ...], Score]] = {
 
 def reading_of(corpus: Corpus, settings: LintSettings) -> Reading:
     """Counts, evidence on each segment, and probabilities where there are enough videos."""
-    grammar = Grammar(corpus)
+    background_N = background(corpus)
+    steps = corpus.only(~background_N) if background_N.any() else corpus
+    grammar = Grammar(steps)
     order = order_evidence(grammar)
     measured: dict[Kind, FloatArray] = {}
-    if (np.diff(corpus.offsets_V) > 0).sum() >= MIN_VIDEOS:
-        unit_N = corpus.unit_V[corpus.video_N()]
+    if (corpus.counted_V & (np.diff(steps.offsets_V) > 0)).sum() >= MIN_VIDEOS:
+        unit_N = steps.unit_V[steps.video_N()]
         measured = {
             kind: probabilities(
                 planted, SCORES[kind][1](order), unit_N, error_rate=settings.error_rate
@@ -75,6 +93,7 @@ def reading_of(corpus: Corpus, settings: LintSettings) -> Reading:
         }
     return Reading(
         corpus=corpus,
+        background_N=background_N,
         grammar=grammar,
         order=order,
         durations=duration_evidence(corpus),

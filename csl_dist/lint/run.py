@@ -3,18 +3,17 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from csl_dist.lint.agreement import Agreement, agreement_of
-from csl_dist.lint.conventions import told_once, transition_findings
 from csl_dist.lint.corpus import Corpus, corpus_of
-from csl_dist.lint.file_rules import duplicate_findings, mixed_up_findings
-from csl_dist.lint.findings import Finding, grouped
-from csl_dist.lint.name_rules import class_name_findings, sole_user_findings
-from csl_dist.lint.order_rules import order_findings
-from csl_dist.lint.procedures import ProcedureSummary, procedure_summaries
+from csl_dist.lint.findings import Finding, TimeUnit, grouped
 from csl_dist.lint.reading import LintSettings, Reading, reading_of
-from csl_dist.lint.segments import SegmentTable, segment_table
-from csl_dist.lint.sequences import LabelSequence
-from csl_dist.lint.time_rules import (
+from csl_dist.lint.rules.conventions import told_once, transition_findings
+from csl_dist.lint.rules.files import duplicate_findings, mixed_up_findings
+from csl_dist.lint.rules.names import class_name_findings, sole_user_findings
+from csl_dist.lint.rules.order import order_findings
+from csl_dist.lint.rules.times import (
     duration_findings,
     empty_findings,
     flicker_findings,
@@ -23,6 +22,9 @@ from csl_dist.lint.time_rules import (
     overlap_findings,
     unlabelled_findings,
 )
+from csl_dist.lint.segments import SegmentTable, segment_table
+from csl_dist.lint.sequences import LabelSequence
+from csl_dist.lint.statistics.procedures import ProcedureSummary, procedure_summaries
 
 RULES: tuple[Callable[[Reading], Iterator[Finding]], ...] = (
     order_findings,
@@ -51,15 +53,24 @@ class LintResult:
     agreement: Agreement
     procedures: tuple[ProcedureSummary, ...]
     num_videos: int
+    num_files: int
+    """Label files; more than videos where several people labelled the same ones."""
     hours: float
+    """Of video; 0 where the rate of labels is not known."""
+    unit: TimeUnit
+    notes: tuple[str, ...]
+    """What was taken for granted, a sentence each."""
+    title: str = ""
+    """What was linted; empty for sequences."""
 
 
 def lint(sequences: Iterable[LabelSequence], settings: LintSettings | None = None) -> LintResult:
     """Findings on label sequences, which may be a generator; it is read once."""
     corpus = corpus_of(sequences)
     reading = reading_of(corpus, settings or LintSettings())
+    hours = sum(corpus.seconds(v) for v in np.flatnonzero(corpus.counted_V).tolist()) / 3600
     found = [finding for rule in RULES for finding in rule(reading)]
-    agreement = agreement_of(corpus)
+    agreement = agreement_of(corpus, reading.settings.unit)
     told = told_once(reading, _without_copies(corpus, found))
     by_kind = grouped([*told, *agreement.findings])
     return LintResult(
@@ -68,8 +79,22 @@ def lint(sequences: Iterable[LabelSequence], settings: LintSettings | None = Non
         agreement=agreement,
         procedures=procedure_summaries(corpus),
         num_videos=corpus.num_videos,
-        hours=sum(corpus.seconds(video) for video in range(corpus.num_videos)) / 3600,
+        num_files=corpus.num_files,
+        hours=0.0 if reading.settings.unit is TimeUnit.ENTRIES else hours,
+        unit=reading.settings.unit,
+        notes=tuple(_background_notes(reading)),
     )
+
+
+def _background_notes(reading: Reading) -> Iterator[str]:
+    corpus = reading.corpus
+    background = np.flatnonzero(reading.background_N)
+    for label in np.unique(corpus.label_N[background]).tolist():
+        num = int((corpus.label_N[background] == label).sum())
+        yield (
+            f"`{corpus.labels[label]}` ({num:,} of {corpus.num_segments:,} segments) comes between "
+            "most steps and is taken as background: the order of steps leaves it out."
+        )
 
 
 def _without_copies(corpus: Corpus, findings: list[Finding]) -> list[Finding]:

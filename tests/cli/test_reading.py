@@ -108,4 +108,5 @@ def test_audits_are_listed_compared_and_removed(made_root: str, tmp_path: Path) 
     assert "flags: 0 came, 1 went, 0 moved, 0 stayed" in csl("diff", made_root, "1", "2").stdout
     assert "removed: audit 2" in csl("audits", "rm", made_root, "2").stdout
     assert csl("query", made_root, "flags", "--format", "csv").stdout.count("\n") == 2
-    assert "has no audit number 2" in csl("diff", made_root, "1", "2").stderr
+    with pytest.raises(CslError, match="has no audit number 2"):
+        csl("diff", made_root, "1", "2")

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 from made_labels import USUAL, sequence, usual_videos
 
-from csl_dist.lint.findings import Finding, Kind, clock, grouped, seconds_text, table_rows
+from csl_dist.lint.findings import Finding, Kind, TimeUnit, clock, grouped, length_text
+from csl_dist.lint.reading import LintSettings
 from csl_dist.lint.run import lint
 from csl_dist.lint.sequences import LabelSequence, Step
 
@@ -34,15 +35,25 @@ def test_order_turned_round_is_told_with_counts() -> None:
     assert finding.probability > 0.5
 
 
+def test_step_that_all_others_contradict_is_told_even_where_many_videos_are_odd() -> None:
+    steps = [f"step {i}" for i in range(8)]
+    odd = [
+        sequence(f"odd{k}", [steps[k], *steps[:k], *steps[k + 1 :]], [10 + k / 9] * 8)
+        for k in range(2, 8)
+    ]
+    told = found([*usual_videos(24, steps), *odd], Kind.ORDER)
+    assert {(f.video, f.label) for f in told} == {(f"odd{k}", f"step {k}") for k in range(2, 8)}
+
+
 def test_swap_in_a_repeating_procedure_is_told_with_transitions() -> None:
     cycle = ["reach", "grasp", "pull"] * 4
     odd = [*cycle[:4], "pull", "grasp", *cycle[6:]]
     finding = only([*usual_videos(120, cycle), sequence("odd", odd)], Kind.ORDER)
     assert (finding.start_seconds, finding.stop_seconds) == (40, 60)
     assert finding.sentence == (
-        "`grasp` directly follows `pull` here, in other videos 0 of 480 times. The steps around "
-        "them fit better with the two swapped: transitions seen 480, 480 and 360 times instead of "
-        "0, 0 and 0."
+        "`grasp` directly follows `pull` here, in other videos 0 of 480 times. Swapping the two "
+        "would make the transitions before, between and after them usual: seen 480, 480 and 360 "
+        "times instead of 0, 0 and 0."
     )
 
 
@@ -54,6 +65,16 @@ def test_missing_step_is_told_with_its_place() -> None:
     assert finding.sentence == (
         "`clean` is in 120 of 120 other videos, not here; it would be expected between `cut` and "
         "`close`."
+    )
+
+
+def test_step_that_always_follows_another_is_missed_where_it_comes_elsewhere() -> None:
+    usual = ["open", "check", "cut", "open", "check", "sew"]
+    odd = sequence("odd", ["open", "check", "cut", "open", "sew"])
+    finding = only([*usual_videos(120, usual), odd], Kind.MISSING)
+    assert (finding.label, finding.start_seconds) == ("check", 40)
+    assert finding.sentence == (
+        "`check` directly follows `open` 240 of 240 times in other videos, here `sew` does."
     )
 
 
@@ -179,13 +200,11 @@ def test_numbered_classes_do_not_look_the_same() -> None:
 def test_same_labels_of_two_groups_are_told_and_of_one_group_once() -> None:
     twin = replace(sequence("b", USUAL), group="B")
     finding = only([replace(twin, video="a", file="labels/a.txt", group="A"), twin], Kind.DUPLICATE)
-    assert finding.sentence == (
-        "2 files have the same 4 steps at the same times: labels/a.txt, labels/b.txt."
-    )
+    assert finding.sentence == ("2 files have the same 4 steps at the same times: a.txt, b.txt.")
     cameras = [replace(twin, video=f"camera{i}") for i in range(3)]
     assert only(cameras, Kind.DUPLICATE).sentence == (
-        "3 files hold 1 different sets of labels, each within one group, such as camera0 and "
-        "camera1; several cameras of one performance look like this."
+        "3 files hold 1 different set of labels: camera0 and camera1 are the same, for example. "
+        "Several cameras of one performance look like this."
     )
 
 
@@ -252,13 +271,13 @@ def test_rows_are_grouped_by_kind_with_the_worst_first() -> None:
         Finding(kind=Kind.ORDER, video="b", score=1, probability=0.6, sentence="x"),
         Finding(kind=Kind.ORDER, video="c", score=1, probability=0.9, sentence="x"),
     ]
-    assert [row[1] for row in table_rows(findings)] == ["c", "b", "a"]
+    assert [f.video for members in grouped(findings).values() for f in members] == ["c", "b", "a"]
     assert list(grouped(findings)) == [Kind.ORDER, Kind.GAP]
 
 
 def test_times_are_written_as_people_say_them() -> None:
     assert [clock(s) for s in (5, 65, 3725, -3)] == ["00:05", "01:05", "1:02:05", "-00:03"]
-    assert [seconds_text(s) for s in (0.12, 2.14, 48.2, 780)] == [
+    assert [length_text(s) for s in (0.12, 2.14, 48.2, 780)] == [
         "0.12 s",
         "2.1 s",
         "48 s",
@@ -272,3 +291,48 @@ def moved(step: Step, seconds: float) -> Step:
         start_seconds=step.start_seconds + seconds,
         stop_seconds=step.stop_seconds + seconds,
     )
+
+
+def with_background(labels: tuple[str, ...]) -> list[str]:
+    return [name for label in labels for name in ("idle", label)] + ["idle"]
+
+
+def test_background_is_left_out_of_order_and_told() -> None:
+    steps = ("prepare", "wash", "cut", "clean", "sew", "close")
+    turned = ("prepare", "wash", "clean", "cut", "sew", "close")
+    videos = [*usual_videos(120, with_background(steps)), sequence("odd", with_background(turned))]
+    result = lint(videos)
+    [finding] = [f for f in result.findings if f.kind is Kind.ORDER]
+    assert (finding.video, finding.label) == ("odd", "clean")
+    assert finding.sentence == (
+        "`clean` comes after `cut` in 120 of 120 other videos, here before it."
+    )
+    assert result.notes == (
+        "`idle` (847 of 1,573 segments) comes between most steps and is taken as background: the "
+        "order of steps leaves it out.",
+    )
+    background = [row for row in result.segments.rows() if row["label"] == "idle"]
+    assert all(row["order"] != row["order"] for row in background)
+
+
+def test_several_annotators_count_as_one_video_and_the_odd_file_is_named() -> None:
+    files = [
+        replace(v, annotator=who, file=f"{v.video}-{who}.txt")
+        for v in usual_videos(40)
+        for who in "ABC"
+    ]
+    odd = sequence("v07", ["prepare", "clean", "cut", "close"], annotator="B")
+    files[22] = replace(odd, file="v07-B.txt")
+    result = lint(files)
+    [finding] = [f for f in result.findings if f.kind is Kind.ORDER]
+    assert (finding.video, finding.annotator, finding.file) == ("v07", "B", "v07-B.txt")
+    assert "in 39 of 39 other videos" in finding.sentence
+    assert (result.num_videos, result.num_files) == (40, 120)
+
+
+def test_times_in_entries_are_told_as_such() -> None:
+    videos = [*usual_videos(20), sequence("odd", USUAL, [10, 11, 12, 90])]
+    result = lint(videos, LintSettings(unit=TimeUnit.ENTRIES))
+    [finding] = [f for f in result.findings if f.kind is Kind.DURATION]
+    assert "lasts 90 entries here, 10 entries to 12 entries in 20 other places" in finding.sentence
+    assert result.hours == 0

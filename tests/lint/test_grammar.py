@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from made_labels import sequence, usual_videos
 
-from csl_dist.lint import grammar as grammar_module
 from csl_dist.lint.corpus import corpus_of
-from csl_dist.lint.evidence import order_evidence, video_evidence
-from csl_dist.lint.grammar import BACK_OFF, SMOOTHING, Grammar
 from csl_dist.lint.sequences import LabelSequence
+from csl_dist.lint.statistics import grammar as grammar_module
+from csl_dist.lint.statistics.evidence import order_evidence, video_evidence
+from csl_dist.lint.statistics.grammar import BACK_OFF, SMOOTHING, Grammar
 
 
 def random_sequences(count: int, *, seed: int = 0, procedures: int = 2) -> list[LabelSequence]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from csl_dist.lint.planted import (
+from csl_dist.lint.statistics.planted import (
     drop_step,
     insert_step,
     move_step,

@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 pytestmark = pytest.mark.skipif(not DATA.exists(), reason=f"no real data in {DATA}")
 
 
-# 50Salads has 5 in 4.6 hours, above the one an hour that is aimed at; see --clean of the benchmark.
+# 50Salads has 5 in 4.6 hours, above the one an hour that is aimed at; docs/LOG.md looks at each.
 @pytest.mark.parametrize(
     ("name", "an_hour"), [("50salads", 1.1), ("cholec80", 1.0), ("breakfast", 1.0)]
 )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from made_labels import sequence, usual_videos
 
 from csl_dist.errors import DataError
-from csl_dist.lint.page import lint_page
+from csl_dist.lint.page.page import lint_page
 from csl_dist.lint.run import lint
 from csl_dist.lint.segments import COLUMNS, EVIDENCE
 from csl_dist.lint.sequences import LabelSequence, Step, joined, steps_from_frames
@@ -84,7 +84,9 @@ def test_most_suspicious_segments_of_the_table_are_the_swapped_ones() -> None:
     odd = sequence("odd", ["prepare", "clean", "cut", "close"])
     table = lint([*usual_videos(20), odd]).segments
     worst = np.argsort(-table.values["order"])[:2]
-    assert {(table.names[table.video_N[n]], table.labels[table.label_N[n]]) for n in worst} == {
+    assert {
+        (table.files[table.file_N[n]].video, table.labels[table.label_N[n]]) for n in worst
+    } == {
         ("odd", "clean"),
         ("odd", "cut"),
     }
@@ -114,10 +116,11 @@ def test_touching_steps_of_one_label_are_joined() -> None:
 
 
 def test_lint_imports_neither_torch_nor_ray_nor_pandas() -> None:
-    modules = "run, page, agreement, segments"
+    modules = "csl_dist.lint.run, csl_dist.lint.page.page, csl_dist.lint.sources"
     program = (
-        f"import sys; from csl_dist.lint import {modules}; "
-        "print([m for m in ('torch', 'ray', 'pandas', 'sklearn') if m in sys.modules])"
+        f"import sys, {modules}; "
+        "heavy = ('torch', 'ray', 'pandas', 'sklearn', 'av', 'h5py', 'zarr'); "
+        "print([m for m in heavy if m in sys.modules])"
     )
     output = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

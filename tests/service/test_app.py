@@ -270,9 +270,9 @@ def test_frame_folder_is_shown_as_pictures(made_root: str, tmp_path: Path) -> No
         "v2": {"source": str(folder), "media": Media.FRAMES, "source_fps": 10.0},
         "v3": {"source": "features.npy", "media": Media.FEATURES},
     }
-    folder = paths.audit(1)
-    videos = [replace(video, **changed.get(video.id, {})) for video in read_videos(folder)]
-    put_videos(folder, videos)
+    own = paths.audit(1)
+    videos = [replace(video, **changed.get(video.id, {})) for video in read_videos(own)]
+    put_videos(own, videos)
     assert len(FrameFolder(str(folder), 10.0).times()) == NUM_FRAMES
     client = client_of(made_root)
     facts = client.get("/api/audits/run/video?video=v2").json()

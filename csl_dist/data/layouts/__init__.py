@@ -6,20 +6,16 @@ layout that the config names, and adds what is the same for all.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from csl_dist.config import DatasetConfig
+from csl_dist.config import DATASET_SECTIONS, DatasetConfig
 from csl_dist.data.dataset import FORM_ERRORS, Dataset, Fold, KnownSegment, read_errors
-from csl_dist.data.layouts.activitynet import ACTIVITYNET
-from csl_dist.data.layouts.cholec80 import CHOLEC80
-from csl_dist.data.layouts.egoper import EGOPER
 from csl_dist.data.layouts.layout import Edge, Edits, Layout, Renaming
-from csl_dist.data.layouts.manifest import MANIFEST
-from csl_dist.data.layouts.mstcn import MSTCN
 from csl_dist.data.layouts.output import OutputFolder
 from csl_dist.data.media.sources import MediaNeed
-from csl_dist.data.splits import with_splits
+from csl_dist.data.splits import with_patterns, with_splits
 from csl_dist.errors import DataError
 from csl_dist.types import Video
 
@@ -34,19 +30,14 @@ __all__ = [
     "open_dataset",
     "read_dataset",
     "read_errors",
+    "read_labelled",
     "write_renamed",
 ]
 
 LAYOUTS: dict[str, Layout[Any]] = {
-    layout.name: layout
-    for layout in (
-        MANIFEST,
-        CHOLEC80,
-        EGOPER,
-        MSTCN,
-        ACTIVITYNET,
-    )
+    name: import_module(f"{__name__}.{name}").LAYOUT for name in DATASET_SECTIONS
 }
+"""The module of this folder with the name of each dataset section of the config."""
 
 
 def read_dataset(config: DatasetConfig, *, media: MediaNeed = "required") -> Dataset:
@@ -60,6 +51,15 @@ def read_dataset(config: DatasetConfig, *, media: MediaNeed = "required") -> Dat
     except FORM_ERRORS as error:
         raise _of_another_form(config.path, config, error) from error
     return with_splits(dataset, config)
+
+
+def read_labelled(config: DatasetConfig) -> Dataset:
+    """All videos that have labels, whatever they are used for, and several files of one video."""
+    try:
+        dataset = LAYOUTS[config.layout].open(config, "optional")
+    except FORM_ERRORS as error:
+        raise _of_another_form(config.path, config, error) from error
+    return replace(dataset, videos=with_patterns(dataset.videos, config))
 
 
 def open_dataset(config: DatasetConfig) -> Dataset:

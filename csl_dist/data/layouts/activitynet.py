@@ -92,7 +92,7 @@ class ActivityNetLayout:
         return ActivityNetFiles(Path(config.path))
 
 
-ACTIVITYNET = ActivityNetLayout()
+LAYOUT = ActivityNetLayout()
 
 
 @dataclass(frozen=True, slots=True)

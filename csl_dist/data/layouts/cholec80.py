@@ -93,7 +93,7 @@ class Cholec80Layout:
         return EntryFiles(Path(config.path), _labels_fps(config), PHASE_ROWS)
 
 
-CHOLEC80 = Cholec80Layout()
+LAYOUT = Cholec80Layout()
 
 
 def read_phases(path: str) -> list[str]:

@@ -85,7 +85,7 @@ class EgoperLayout:
         return EgoperFiles(Path(config.path) / ANNOTATIONS, config.task)
 
 
-EGOPER = EgoperLayout()
+LAYOUT = EgoperLayout()
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,10 +54,18 @@ class EntryTracks:
     """Label entries per second, of videos that do not say so themselves."""
     form: EntryForm = NAME_LINES
 
+    def names(self, video: Video) -> list[str]:
+        """The class name of every entry, known or not."""
+        return self.form.read(video.labels)
+
+    def rate(self, video: Video) -> float:
+        """Label entries per second."""
+        return video.labels_fps or self.fps
+
     def __call__(self, video: Video) -> EntryTrack:
-        names = self.form.read(video.labels)
+        names = self.names(video)
         ids_N = class_ids(names, self.classes, video.labels, first_line=self.form.first_line)
-        return EntryTrack(ids_N, video.labels_fps or self.fps)
+        return EntryTrack(ids_N, self.rate(video))
 
 
 @dataclass(frozen=True, slots=True)

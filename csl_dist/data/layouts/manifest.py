@@ -3,8 +3,9 @@
 Columns: id, source (video file, frame folder, or feature file), labels (a text file with one class
 name per entry, `-` being unlabelled), split (train, val or audit; may be left out with
 folds), fps (label entries per second), and optionally source_fps (of frame folders and features;
-else fps) and group. Paths are relative to the CSV. Classes are the lines of `classes.txt` beside
-it, or else all names in the label files, sorted.
+else fps), group, procedure and annotator. Several rows may name one video with an annotator each;
+lint compares them, everything else wants one. Paths are relative to the CSV. Classes are the lines
+of `classes.txt` beside it, or else all names in the label files, sorted.
 """
 
 import csv
@@ -75,7 +76,7 @@ class ManifestLayout:
         return EntryFiles(folder, config.labels_fps or config.features_fps)
 
 
-MANIFEST = ManifestLayout()
+LAYOUT = ManifestLayout()
 
 
 def _read_rows(path: Path, need: MediaNeed) -> list[tuple[int, dict[str, str]]]:
@@ -117,6 +118,8 @@ def _read_row(row: dict[str, str], where: str, folder: Path, need: MediaNeed) ->
         source_fps=0.0 if media is Media.VIDEO else source_fps,
         labels_fps=fps,
         group=row.get("group") or None,
+        procedure=row.get("procedure") or None,
+        annotator=row.get("annotator") or None,
     )
 
 

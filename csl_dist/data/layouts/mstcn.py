@@ -66,7 +66,7 @@ class MstcnLayout:
         return EntryFiles(Path(config.path), _labels_fps(config))
 
 
-MSTCN = MstcnLayout()
+LAYOUT = MstcnLayout()
 
 
 def read_mapping(path: Path) -> tuple[str, ...]:

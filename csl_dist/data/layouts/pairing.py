@@ -4,9 +4,7 @@ import os
 from collections import Counter
 from pathlib import Path
 
-from csl_dist.data.feature_files import SUFFIXES as FEATURE_SUFFIXES
-from csl_dist.data.media.sources import VIDEO_SUFFIXES
-from csl_dist.data.media.video import VideoFile
+from csl_dist.data.media.sources import FEATURE_SUFFIXES, VIDEO_SUFFIXES
 from csl_dist.data.text import read_lines
 from csl_dist.errors import DataError
 from csl_dist.types import frame_seconds
@@ -49,6 +47,9 @@ def _label_rate(media: Path, labels: Path) -> float:
     """Label entries per second: their number over the video's length; 1 where there is none."""
     if media.suffix.lower() not in VIDEO_SUFFIXES:
         return 1.0
+    # Decoding is imported late, so that what reads labels alone starts quickly.
+    from csl_dist.data.media.video import VideoFile
+
     times_T = VideoFile(str(media)).times()
     interval = frame_seconds(times_T, default=1.0)
     rate = len(read_lines(labels)) / (float(times_T[-1]) + interval)

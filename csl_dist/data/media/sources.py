@@ -1,15 +1,16 @@
-"""Find a video's pixels or features in a folder."""
+"""Find a video's pixels or features in a folder; nothing here opens them."""
 
 from pathlib import Path
 from typing import Literal
 
-from csl_dist.data import feature_files
 from csl_dist.types import Media, Split, Video
 
 MediaNeed = Literal["required", "optional"]
 """Whether a video without pixels or features counts: for what reads labels alone, it does."""
 
 VIDEO_SUFFIXES = (".mp4", ".avi", ".mkv", ".mov", ".webm")
+FEATURE_SUFFIXES = (".npy", ".h5", ".hdf5", ".zarr", ".txt")
+PICKLE_SUFFIXES = (".pkl", ".pickle", ".pt", ".pth")
 
 
 def find_video(folder: Path, stem: str) -> Path | None:
@@ -17,7 +18,7 @@ def find_video(folder: Path, stem: str) -> Path | None:
 
 
 def find_features(folder: Path, stem: str) -> Path | None:
-    return _with_suffix(folder, stem, feature_files.SUFFIXES)
+    return _with_suffix(folder, stem, FEATURE_SUFFIXES)
 
 
 def media_of(source: str) -> Media:
@@ -26,7 +27,7 @@ def media_of(source: str) -> Media:
     suffix = path.suffix.lower()
     if path.is_dir() and suffix != ".zarr":
         return Media.FRAMES
-    if suffix in (*feature_files.SUFFIXES, *feature_files.PICKLE_SUFFIXES):
+    if suffix in (*FEATURE_SUFFIXES, *PICKLE_SUFFIXES):
         return Media.FEATURES
     return Media.VIDEO if suffix else Media.FRAMES
 

@@ -7,16 +7,19 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from csl_dist.lint.corpus import Corpus, FloatArray, IntArray
-from csl_dist.lint.durations import log_seconds
-from csl_dist.lint.findings import Finding, Kind, seconds_text
-from csl_dist.lint.reading import Reading
+from csl_dist.lint.corpus import BoolArray, Corpus, FloatArray
+from csl_dist.lint.findings import Finding, Kind, TimeUnit
+from csl_dist.lint.reading import Reading, about_place
+from csl_dist.lint.statistics.durations import log_seconds
 
 ODD_DISTANCE = 5.0
 """Robust distances from the median from which a duration may be odd."""
 ODD_FACTOR = 2.0
 """And so many times shorter, or longer, than every other one."""
 FLICKER_FRAMES = 3
+MOST_FLICKER_SECONDS = 1.0
+"""Where labels are sparse, several frames are no flicker any more; a single one still is. Set with
+the findings on clean 50Salads in view."""
 FLICKER_SECONDS = 0.2
 """A flicker's length where the length of a frame is not known."""
 FLICKER_SHARE = 0.1
@@ -27,14 +30,17 @@ RARE_STYLE = 0.05
 
 def duration_findings(reading: Reading) -> Iterator[Finding]:
     """Steps much shorter or longer than every step of the class in other groups' videos."""
+    text = reading.length_text
     corpus, evidence = reading.corpus, reading.durations
-    log_N, video_N = log_seconds(corpus), corpus.video_N()
+    log_N, video_N, counted_N = log_seconds(corpus), corpus.video_N(), corpus.counted_N()
     order = np.argsort(evidence.members, kind="stable")
     ordered = evidence.members[order]
     for n in np.flatnonzero(evidence.distance >= ODD_DISTANCE).tolist():
         bounds = np.searchsorted(ordered, [evidence.members[n], evidence.members[n] + 1])
         members = order[bounds[0] : bounds[1]]
-        others = members[corpus.unit_V[video_N[members]] != corpus.unit_V[video_N[n]]]
+        others = members[
+            counted_N[members] & (corpus.unit_V[video_N[members]] != corpus.unit_V[video_N[n]])
+        ]
         if len(others) < 2 or corpus.stop_N[n] <= corpus.start_N[n]:
             continue
         low, high = float(np.exp(log_N[others].min())), float(np.exp(log_N[others].max()))
@@ -50,8 +56,8 @@ def duration_findings(reading: Reading) -> Iterator[Finding]:
             kind=Kind.DURATION,
             score=float(evidence.distance[n]),
             sentence=(
-                f"`{corpus.name(n)}` lasts {seconds_text(seconds)} here, {seconds_text(low)} to "
-                f"{seconds_text(high)} in {len(others)} other places."
+                f"`{corpus.name(n)}` lasts {text(seconds)} here, {text(low)} to "
+                f"{text(high)} in {len(others)} other places."
             ),
             evidence={"seconds": seconds, "least": low, "most": high, "others": len(others)},
         )
@@ -59,14 +65,15 @@ def duration_findings(reading: Reading) -> Iterator[Finding]:
 
 def flicker_findings(reading: Reading) -> Iterator[Finding]:
     """Segments of a few frames between two of the same label."""
+    text = reading.length_text
     corpus, video_N = reading.corpus, reading.corpus.video_N()
-    for n in np.flatnonzero(flickers(corpus, reading.durations.usual_seconds)).tolist():
+    for n in np.flatnonzero(flickers(reading)).tolist():
         seconds = float(corpus.stop_N[n] - corpus.start_N[n])
         frame = corpus.about[int(video_N[n])].frame_seconds
         frames = round(seconds / frame) if frame else 0
-        length = f"{frames} frame{'s' * (frames != 1)} ({seconds_text(seconds)})" if frames else ""
+        length = f"{frames} frame{'s' * (frames != 1)} ({text(seconds)})" if frames else ""
         usual = float(reading.durations.usual_seconds[n])
-        rest = "" if np.isnan(usual) else f"; it usually lasts {seconds_text(usual)}"
+        rest = "" if np.isnan(usual) else f"; it usually lasts {text(usual)}"
         yield _at(
             corpus,
             n,
@@ -74,21 +81,24 @@ def flicker_findings(reading: Reading) -> Iterator[Finding]:
             kind=Kind.FLICKER,
             score=1 / max(seconds, 1e-3),
             sentence=(
-                f"`{corpus.name(n)}` lasts {length or seconds_text(seconds)} inside of "
+                f"`{corpus.name(n)}` lasts {length or text(seconds)} inside of "
                 f"`{corpus.name(n - 1)}`{rest}."
             ),
             evidence={"seconds": seconds},
         )
 
 
-def flickers(corpus: Corpus, usual_N: FloatArray) -> IntArray:
+def flickers(reading: Reading) -> BoolArray:
     """True at segments that flicker."""
+    corpus, usual_N = reading.corpus, reading.durations.usual_seconds
     label, video_N = corpus.label_N, corpus.video_N()
     result = np.zeros(corpus.num_segments, bool)
     if corpus.num_segments < 3:
         return result
     frames = np.array([a.frame_seconds or 0.0 for a in corpus.about])[video_N]
     limit = np.where(frames > 0, (FLICKER_FRAMES + 0.5) * frames, FLICKER_SECONDS)
+    if reading.settings.unit is TimeUnit.SECONDS:
+        limit = np.minimum(limit, np.maximum(1.5 * frames, MOST_FLICKER_SECONDS))
     seconds = corpus.stop_N - corpus.start_N
     short = (seconds > 0) & (seconds <= limit) & ~(seconds > FLICKER_SHARE * usual_N)
     inside = (label[:-2] == label[2:]) & (label[1:-1] != label[:-2])
@@ -102,6 +112,7 @@ def flickers(corpus: Corpus, usual_N: FloatArray) -> IntArray:
 
 def gap_findings(reading: Reading) -> Iterator[Finding]:
     """Unlabelled time between two steps, where the dataset has hardly any."""
+    text = reading.length_text
     corpus = reading.corpus
     gap_N = _since_last_stop(corpus)
     frames = np.array([a.frame_seconds or 0.0 for a in corpus.about])[corpus.video_N()]
@@ -114,13 +125,13 @@ def gap_findings(reading: Reading) -> Iterator[Finding]:
         seconds = float(gap_N[n])
         yield Finding(
             kind=Kind.GAP,
-            video=corpus.about[int(video_N[n])].video,
+            **about_place(corpus.about[int(video_N[n])]),
             start_seconds=float(corpus.start_N[n]) - seconds,
             stop_seconds=float(corpus.start_N[n]),
             label=corpus.name(n),
             score=seconds,
             sentence=(
-                f"{seconds_text(seconds)} without a label before `{corpus.name(n)}`; "
+                f"{text(seconds)} without a label before `{corpus.name(n)}`; "
                 f"{neighbours - len(gaps)} of {neighbours} steps follow the one before directly."
             ),
             evidence={"seconds": seconds, "gaps": len(gaps), "neighbours": neighbours},
@@ -129,6 +140,7 @@ def gap_findings(reading: Reading) -> Iterator[Finding]:
 
 def overlap_findings(reading: Reading) -> Iterator[Finding]:
     """Steps that start before an earlier one ends; told once where that is the dataset's style."""
+    text = reading.length_text
     corpus = reading.corpus
     gap_N, video_N = _since_last_stop(corpus), corpus.video_N()
     overlaps = np.flatnonzero(gap_N < -1e-3)
@@ -149,13 +161,13 @@ def overlap_findings(reading: Reading) -> Iterator[Finding]:
         seconds = -float(gap_N[n])
         yield Finding(
             kind=Kind.OVERLAP,
-            video=corpus.about[int(video_N[n])].video,
+            **about_place(corpus.about[int(video_N[n])]),
             start_seconds=float(corpus.start_N[n]),
             stop_seconds=float(corpus.start_N[n]) + seconds,
             label=corpus.name(n),
             score=seconds,
             sentence=(
-                f"`{corpus.name(n)}` starts {seconds_text(seconds)} before an earlier step ends; "
+                f"`{corpus.name(n)}` starts {text(seconds)} before an earlier step ends; "
                 f"{neighbours - len(overlaps)} of {neighbours} steps do not."
             ),
             evidence={"seconds": seconds, "overlaps": len(overlaps), "neighbours": neighbours},
@@ -165,7 +177,7 @@ def overlap_findings(reading: Reading) -> Iterator[Finding]:
 def _since_last_stop(corpus: Corpus) -> FloatArray:
     """Seconds since the latest end of all earlier steps; negative where steps overlap."""
     gap = np.zeros(corpus.num_segments)
-    for video in range(corpus.num_videos):
+    for video in range(corpus.num_files):
         span = corpus.span(video)
         stops = np.maximum.accumulate(corpus.stop_N[span])
         gap[span][1:] = corpus.start_N[span][1:] - stops[:-1]
@@ -174,6 +186,7 @@ def _since_last_stop(corpus: Corpus) -> FloatArray:
 
 def outside_findings(reading: Reading) -> Iterator[Finding]:
     """Steps before 0 or beyond the end of the video, one finding a video."""
+    text = reading.length_text
     corpus = reading.corpus
     for video, about in enumerate(corpus.about):
         span = corpus.span(video)
@@ -186,10 +199,9 @@ def outside_findings(reading: Reading) -> Iterator[Finding]:
         first = int(outside[0])
         late = stops[outside].max() > end + tolerance
         where = (
-            f"end at {seconds_text(float(stops[outside].max()))}, "
-            f"the video at {seconds_text(float(end))}"
+            f"end at {text(float(stops[outside].max()))}, the video at {text(float(end))}"
             if late
-            else f"start at {seconds_text(float(starts[outside].min()))}, before the video"
+            else f"start at {text(float(starts[outside].min()))}, before the video"
         )
         subject = "1 step lies" if len(outside) == 1 else f"{len(outside)} steps lie"
         yield _at(
@@ -205,6 +217,7 @@ def outside_findings(reading: Reading) -> Iterator[Finding]:
 
 def empty_findings(reading: Reading) -> Iterator[Finding]:
     """Steps that end when or before they start."""
+    text = reading.length_text
     corpus, video_N = reading.corpus, reading.corpus.video_N()
     for n in np.flatnonzero(corpus.stop_N <= corpus.start_N).tolist():
         start, stop = float(corpus.start_N[n]), float(corpus.stop_N[n])
@@ -215,8 +228,8 @@ def empty_findings(reading: Reading) -> Iterator[Finding]:
             kind=Kind.EMPTY,
             score=start - stop,
             sentence=(
-                f"`{corpus.name(n)}` starts at {seconds_text(start)} and ends at "
-                f"{seconds_text(stop)}; a step must end after its start."
+                f"`{corpus.name(n)}` starts at {text(start)} and ends at "
+                f"{text(stop)}; a step must end after its start."
             ),
             evidence={"start": start, "stop": stop},
         )
@@ -226,7 +239,7 @@ def unlabelled_findings(reading: Reading) -> Iterator[Finding]:
     """Videos with far more unlabelled time than the others."""
     corpus = reading.corpus
     share_V = unlabelled_shares(corpus)
-    known = np.flatnonzero(~np.isnan(share_V))
+    known = np.flatnonzero(~np.isnan(share_V) & corpus.counted_V)
     if len(known) < 5:
         return
     median = float(np.median(share_V[known]))
@@ -236,7 +249,7 @@ def unlabelled_findings(reading: Reading) -> Iterator[Finding]:
         share = float(share_V[video])
         yield Finding(
             kind=Kind.UNLABELLED,
-            video=corpus.about[video].video,
+            **about_place(corpus.about[video]),
             score=share - median,
             sentence=(
                 f"{share:.0%} of the video has no label; half of the {len(known)} videos have "
@@ -248,7 +261,7 @@ def unlabelled_findings(reading: Reading) -> Iterator[Finding]:
 
 def unlabelled_shares(corpus: Corpus) -> FloatArray:
     """Share of each video that no step covers; NaN where the length is not known."""
-    shares = np.full(corpus.num_videos, np.nan)
+    shares = np.full(corpus.num_files, np.nan)
     gap_N = _since_last_stop(corpus)
     for video, about in enumerate(corpus.about):
         if not about.seconds or about.seconds <= 0:
@@ -276,7 +289,7 @@ def _at(
 ) -> Finding:
     return Finding(
         kind=kind,
-        video=corpus.about[video].video,
+        **about_place(corpus.about[video]),
         start_seconds=float(corpus.start_N[segment]),
         stop_seconds=float(corpus.stop_N[segment]),
         label=corpus.name(segment),

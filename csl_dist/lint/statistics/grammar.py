@@ -112,6 +112,9 @@ class Grammar:
         self.totals = np.zeros((len(self.tables.stride), 3), np.int64)
         for videos in corpus.units():
             self._add(self._counts(videos), +1)
+        tables = range(len(self.tables.stride))
+        self.predictability = np.array([self._predictability(table) for table in tables])
+        """By table: mean probability of a transition by all the others, 0 to 1."""
 
     def codes(self, video: int) -> IntArray:
         """Classes of a video's segments as states of the tables."""
@@ -129,7 +132,7 @@ class Grammar:
         """What some videos have, over all tables that they belong to."""
         parts: list[tuple[IntArray, ...]] = []
         totals = np.zeros_like(self.totals)
-        for video in videos.tolist():
+        for video in videos[self.corpus.counted_V[videos]].tolist():
             codes = self.codes(video)
             if not len(codes):
                 continue
@@ -199,6 +202,16 @@ class Grammar:
         """How often each second class directly follows the first, and anything does."""
         pairs, rows = self.tables.keys(table, first, second)
         return self.pairs[pairs], self.rows_of_pairs[rows]
+
+    def _predictability(self, table: int) -> float:
+        """Each transition is left out in turn, so that what was seen once predicts nothing."""
+        base, stride = self.tables.pair_base[table], self.tables.stride[table]
+        own = self.pairs[base : base + stride**2]
+        seen = np.flatnonzero(own)
+        counts = own[seen].astype(np.float64)
+        rows = self.rows_of_pairs[self.tables.row_base[table] + seen // stride]
+        likely = counts * (counts - 1) / np.maximum(rows - 1, 1)
+        return float(likely.sum() / max(counts.sum(), 1.0))
 
     def repeated_share(self, table: int) -> float:
         """Share of segments whose class comes more than once in its video, 0 to 1."""

@@ -13,7 +13,16 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
-from csl_dist.lint.drawing import (
+from csl_dist.lint.findings import (
+    TITLES,
+    Finding,
+    Kind,
+    TimeUnit,
+    grouped,
+    length_text,
+    place_text,
+)
+from csl_dist.lint.page.drawing import (
     Bar,
     Mark,
     axis_and_marks,
@@ -23,10 +32,11 @@ from csl_dist.lint.drawing import (
     shown_steps,
     usual_bars,
 )
-from csl_dist.lint.findings import TITLES, Finding, Kind, grouped, place_text, seconds_text
-from csl_dist.lint.procedures import ProcedureSummary
 from csl_dist.lint.run import LintResult
+from csl_dist.lint.statistics.procedures import ProcedureSummary
 
+FileKey = tuple[str, str, str]
+"""Video, file and annotator, which together name a label file's part about one video."""
 MAX_VIDEOS = 60
 """Odd videos that are drawn, worst first."""
 MAX_ROWS = 200
@@ -37,8 +47,9 @@ MAX_GRAPHS = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OddVideo:
-    """A video with findings, drawn against the usual order."""
+    """A label file with findings, drawn against the usual order."""
 
+    file: FileKey
     name: str
     anchor: str
     procedure: str
@@ -65,8 +76,10 @@ def lint_page(result: LintResult, *, title: str) -> str:
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True
     )
     environment.filters["code"] = code
-    environment.filters["seconds"] = lambda s: "" if s is None else seconds_text(s)
-    environment.globals["place_text"] = place_text
+    environment.filters["duration"] = lambda s: "" if s is None else length_text(s, result.unit)
+    environment.filters["place"] = lambda finding: place_text(finding, result.unit)
+    environment.filters["file"] = file_key
+    environment.filters["video_name"] = video_name
     videos = odd_videos(result)
     graphs = sorted(result.procedures, key=lambda p: -len(p.videos))[:MAX_GRAPHS]
     return environment.get_template("page.html").render(
@@ -74,12 +87,13 @@ def lint_page(result: LintResult, *, title: str) -> str:
         result=result,
         facts=_facts(result),
         titles=TITLES,
+        measured=any(finding.probability is not None for finding in result.findings),
         by_kind={k: f[:MAX_ROWS] for k, f in grouped(result.findings).items()},
         counts={k: len(f) for k, f in grouped(result.findings).items()},
         videos=videos,
         num_odd=len(_by_video(result)),
-        anchors={video.name: video.anchor for video in videos},
-        graphs=[_graph(p) for p in graphs],
+        anchors={video.file: video.anchor for video in videos},
+        graphs=[_graph(p, result.unit) for p in graphs],
     )
 
 
@@ -90,21 +104,32 @@ def code(sentence: str) -> Markup:
 
 def _facts(result: LintResult) -> list[tuple[str, str]]:
     num = len(result.findings)
-    facts = [
-        (f"{result.num_videos:,}", "label files"),
-        (f"{len(result.segments):,}", "segments"),
-        (f"{result.hours:.1f}", "hours"),
-        (f"{num:,}", "findings" if num != 1 else "finding"),
-    ]
+    facts = [(f"{result.num_videos:,}", "videos" if result.num_videos != 1 else "video")]
+    if result.num_files != result.num_videos:
+        facts.append((f"{result.num_files:,}", "label files"))
+    facts.append((f"{len(result.segments):,}", "segments"))
+    if result.hours:
+        facts.append((f"{result.hours:.1f}", "hours"))
+    facts.append((f"{num:,}", "findings" if num != 1 else "finding"))
     return [*facts, (f"{num / result.hours:.2f}", "findings an hour")] if result.hours else facts
 
 
-def _by_video(result: LintResult) -> dict[str, list[Finding]]:
-    """Findings of each video, videos with the worst first."""
-    by_video: dict[str, list[Finding]] = defaultdict(list)
+def file_key(finding: Finding) -> FileKey:
+    return finding.video or "", finding.file or "", finding.annotator or ""
+
+
+def video_name(finding: Finding) -> str:
+    """The video, and who labelled it where that is told."""
+    name = finding.video or ""
+    return f"{name}, annotator {finding.annotator}" if finding.annotator else name
+
+
+def _by_video(result: LintResult) -> dict[FileKey, list[Finding]]:
+    """Findings of each label file, files with the worst first."""
+    by_video: dict[FileKey, list[Finding]] = defaultdict(list)
     for finding in result.findings:
         if finding.video is not None:
-            by_video[finding.video].append(finding)
+            by_video[file_key(finding)].append(finding)
     order = list(Kind)
     return dict(
         sorted(
@@ -120,18 +145,24 @@ def _by_video(result: LintResult) -> dict[str, list[Finding]]:
 
 def odd_videos(result: LintResult) -> list[OddVideo]:
     """Videos with findings, each drawn against its procedure."""
-    procedure_of = {video: p for p in result.procedures for video in p.videos}
-    return [
-        _odd_video(result, number, video, findings, procedure_of[video])
-        for number, (video, findings) in enumerate(list(_by_video(result).items())[:MAX_VIDEOS])
-    ]
+    procedures = {p.name: p for p in result.procedures}
+    numbers = {
+        (a.video, a.file, a.annotator or ""): number
+        for number, a in enumerate(result.segments.files)
+    }
+    odd = []
+    for file, findings in list(_by_video(result).items())[:MAX_VIDEOS]:
+        if file in numbers:
+            usual = procedures[result.segments.files[numbers[file]].procedure]
+            odd.append(_odd_video(result, numbers[file], findings, usual))
+    return odd
 
 
 def _odd_video(
-    result: LintResult, number: int, video: str, findings: list[Finding], usual: ProcedureSummary
+    result: LintResult, number: int, findings: list[Finding], usual: ProcedureSummary
 ) -> OddVideo:
     findings = sorted(findings, key=lambda f: f.start_seconds or 0.0)
-    bars = _bars(result, video)
+    bars = _bars(result, number)
     seconds = max((bar.stop for bar in bars), default=1.0)
     colours = class_colours(usual)
     reference = usual_bars(usual)
@@ -148,21 +179,24 @@ def _odd_video(
     used = {bar.label for bar in [*bars, *reference]}
     length = reference[-1].stop if reference else 1.0
     return OddVideo(
-        name=video,
+        file=file_key(findings[0]),
+        name=video_name(findings[0]),
         anchor=f"video-{number}",
         procedure=usual.name or "",
-        findings=[(i, place_text(f), code(f.sentence)) for i, f in enumerate(findings, 1)],
-        usual=Markup(ribbon(reference, colours, length)),
-        here=Markup(ribbon(bars, colours, seconds)),
-        axis=Markup(axis_and_marks(marks, seconds)),
+        findings=[
+            (i, place_text(f, result.unit), code(f.sentence)) for i, f in enumerate(findings, 1)
+        ],
+        usual=Markup(ribbon(reference, colours, length, result.unit)),
+        here=Markup(ribbon(bars, colours, seconds, result.unit)),
+        axis=Markup(axis_and_marks(marks, seconds, result.unit)),
         legend=[(label, colour) for label, colour in colours.items() if label in used],
     )
 
 
-def _bars(result: LintResult, video: str) -> list[Bar]:
-    """A video's segments; of several files of one video the first."""
+def _bars(result: LintResult, number: int) -> list[Bar]:
+    """The segments of a label file."""
     table = result.segments
-    rows = np.flatnonzero(table.video_N == table.names.index(video)).tolist()
+    rows = np.flatnonzero(table.file_N == number).tolist()
     starts, stops = table.values["start_s"], table.values["stop_s"]
     return [
         Bar(label=table.labels[int(table.label_N[n])], start=float(starts[n]), stop=float(stops[n]))
@@ -170,12 +204,13 @@ def _bars(result: LintResult, video: str) -> list[Bar]:
     ]
 
 
-def _graph(procedure: ProcedureSummary) -> Graph:
+def _graph(procedure: ProcedureSummary, unit: TimeUnit) -> Graph:
     hidden = len(procedure.steps) - len(shown_steps(procedure))
     rest = f"; {hidden} rarer classes are not drawn" if hidden else ""
     num = len(procedure.videos)
+    hours = f", {procedure.hours:.1f} hours" if unit is TimeUnit.SECONDS else ""
     return Graph(
         title=procedure.name or "All videos",
-        about=f"{num} label file{'s' * (num != 1)}, {procedure.hours:.1f} hours{rest}",
-        picture=Markup(procedure_graph(procedure, class_colours(procedure))),
+        about=f"{num} video{'s' * (num != 1)}{hours}{rest}",
+        picture=Markup(procedure_graph(procedure, class_colours(procedure), unit)),
     )

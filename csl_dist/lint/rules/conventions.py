@@ -9,11 +9,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from csl_dist.lint.corpus import Corpus, FloatArray, IntArray
-from csl_dist.lint.durations import log_seconds
-from csl_dist.lint.file_rules import same_labels
 from csl_dist.lint.findings import TITLES, Finding, Kind
 from csl_dist.lint.reading import Reading
+from csl_dist.lint.rules.files import same_labels
+from csl_dist.lint.statistics.durations import log_seconds
 
+FileKey = tuple[str | None, str | None, str | None]
+"""Video, file and annotator."""
 ROLES = ("annotator", "group")
 HABITS = frozenset(
     {Kind.ORDER, Kind.MISSING, Kind.REPEATED, Kind.INSERTED, Kind.DURATION, Kind.FLICKER}
@@ -35,16 +37,20 @@ def told_once(reading: Reading, findings: Sequence[Finding]) -> list[Finding]:
     """Findings with a person's habits joined to one definition each."""
     rest = list(findings)
     for role in ROLES:
-        user_of = {a.video: getattr(a, role) for a in reading.corpus.about}
-        num_videos = Counter(user_of.values())
+        user_of: dict[FileKey, str | None] = {
+            (a.video, a.file, a.annotator): getattr(a, role) for a in reading.corpus.about
+        }
+        num_videos = Counter(
+            user for user, _ in {(getattr(a, role), a.video) for a in reading.corpus.about}
+        )
         by_label: dict[tuple[Kind, str | None], list[Finding]] = defaultdict(list)
         for finding in rest:
-            if finding.kind in HABITS and user_of.get(finding.video or "") is not None:
+            if finding.kind in HABITS and user_of.get(_file_of(finding)) is not None:
                 by_label[finding.kind, finding.label].append(finding)
         for (kind, label), members in by_label.items():
             videos = {user: set[str]() for user in num_videos}
             for finding in members:
-                videos[user_of[finding.video or ""]].add(finding.video or "")
+                videos[user_of[_file_of(finding)]].add(finding.video or "")
             user = max(videos, key=lambda u: len(videos[u]))
             told = sum(map(len, videos.values()))
             if (
@@ -53,11 +59,15 @@ def told_once(reading: Reading, findings: Sequence[Finding]) -> list[Finding]:
                 and len(videos[user]) >= HABIT_SHARE * num_videos[user]
                 and len(videos[user]) >= OWN_SHARE * told
             ):
-                habit = [f for f in members if f.video in videos[user]]
+                habit = [f for f in members if user_of[_file_of(f)] == user]
                 taken = set(map(id, habit))
                 rest = [f for f in rest if id(f) not in taken]
                 rest.append(_habit(role, str(user), kind, label, habit, num_videos[user]))
     return rest
+
+
+def _file_of(finding: Finding) -> FileKey:
+    return finding.video, finding.file, finding.annotator
 
 
 def _habit(
@@ -82,8 +92,9 @@ def transition_findings(reading: Reading) -> Iterator[Finding]:
     """Transitions that one annotator, or one group, draws earlier or later than all others."""
     corpus = reading.corpus
     copies = {video for videos in same_labels(corpus) for video in videos[1:]}
-    pair_N, balance_N = _balances(corpus, copies)
+    more = set(np.flatnonzero(~corpus.counted_V).tolist())
     for role in ROLES:
+        pair_N, balance_N = _balances(corpus, copies if role == "annotator" else copies | more)
         users = [getattr(a, role) for a in corpus.about]
         if len({u for u in users if u is not None}) >= 3:
             yield from _drawn_elsewhere(corpus, role, users, pair_N, balance_N)

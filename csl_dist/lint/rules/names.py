@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import combinations
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from csl_dist.lint.corpus import Corpus
 from csl_dist.lint.findings import Finding, Kind
 from csl_dist.lint.reading import Reading
+from csl_dist.lint.segments import SegmentTable
 
 MIN_LETTERS = 4
 """Shorter names differ by a letter on purpose."""
@@ -38,6 +39,21 @@ def class_name_findings(reading: Reading) -> Iterator[Finding]:
         ):
             if _plain(rare) != _plain(common) and by_name[rare] <= RARE_SPELLING * by_name[common]:
                 yield _names(rare, common, by_name, "one letter", 0.5)
+
+
+def unlisted_findings(segments: SegmentTable, listed: Collection[str]) -> Iterator[Finding]:
+    """Names that label files use and the dataset's list of classes does not have."""
+    counts = np.bincount(segments.label_N, minlength=len(segments.labels)).tolist()
+    for name, count in zip(segments.labels, counts, strict=True):
+        if listed and count and name not in listed:
+            yield Finding(
+                kind=Kind.CLASS_NAMES,
+                video=None,
+                label=name,
+                score=float(len(segments)),
+                sentence=f"`{name}` ({_steps(count)}) is not in the dataset's list of classes.",
+                evidence={"steps": count},
+            )
 
 
 def _plain(name: str) -> str:
@@ -105,8 +121,11 @@ def sole_user_findings(reading: Reading) -> Iterator[Finding]:
 
 
 def _sole_users(corpus: Corpus, role: str, users: list[str | None]) -> Iterator[Finding]:
+    # Files of one video count once, unless it is their annotators that differ.
+    counted = np.flatnonzero(corpus.counted_V).tolist()
+    files = list(range(corpus.num_files)) if role == "annotator" else counted
     videos_of_label: dict[int, list[int]] = defaultdict(list)
-    for video in range(corpus.num_videos):
+    for video in files:
         for label in np.unique(corpus.label_N[corpus.span(video)]).tolist():
             videos_of_label[label].append(video)
     for label, videos in videos_of_label.items():
@@ -114,7 +133,7 @@ def _sole_users(corpus: Corpus, role: str, users: list[str | None]) -> Iterator[
         if len(only) != 1 or only[0] is None or len(videos) < MIN_SOLE_VIDEOS:
             continue
         procedures = {int(corpus.procedure_V[video]) for video in videos}
-        alike = [v for v in range(corpus.num_videos) if int(corpus.procedure_V[v]) in procedures]
+        alike = [v for v in files if int(corpus.procedure_V[v]) in procedures]
         by_user = Counter(users[video] for video in alike)
         others = len(alike) - by_user[only[0]]
         # A habit shows where its owner uses the class in most videos and nobody else ever does.

@@ -3,23 +3,29 @@
 All scores are in nats; higher is more suspicious.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from csl_dist.lint.corpus import FloatArray, IntArray
-from csl_dist.lint.grammar import Grammar, first_occurrences
+from csl_dist.lint.statistics.grammar import Grammar, first_occurrences
 
 MIN_PROCEDURE_VIDEOS = 5
 """A procedure with fewer other videos takes precedence from all videos."""
-REPEATS_FOR_SWAP = 0.5
+REPEATS_FOR_SWAP = 0.25
 """Share of repeated segments from which a swap with a neighbour counts in full.
 
 Where each step comes once, pairwise precedence tells all about order and the few transitions that
 were seen tell little; where steps come again and again it is the other way round. This form and
 this value were chosen with all datasets of benchmarks/lint.py in view: none of them is held out.
 """
+PREDICTABLE = (0.7, 0.8)
+"""Mean probability of a transition from which a swap counts at all, and counts in full, without
+repeats: where one step nearly always follows another, a swap with a neighbour is telling. The idea
+came from Cholec80 (0.84); the values lie above CaptainCook4D's recipes 1 to 13 (at most 0.62), on
+which precedence alone is better."""
 PRECEDENCE_GIVEN_UP = 0.75
 """Share of precedence that a swap in full replaces; of 0, 0.5, 0.75 and 1, for 50Salads' sake."""
 LEAST_VIOLATION = 1.0
@@ -39,17 +45,24 @@ class OrderEvidence:
     """Gain in log-likelihood by the better swap with a neighbour; negative where order is usual."""
     precedence: FloatArray
     """Sum over other steps of the video of log((1-p)/p), terms of at least 1 only."""
+    unanimous: IntArray
+    """Other steps of the video with which all other videos have it the other way round."""
     order: FloatArray
-    """One score of order: precedence where each step comes once, more of swap as steps repeat."""
+    """One score of order: precedence, and more of swap as steps repeat or transitions are sure."""
     inserted: FloatArray
     """Gain in log-likelihood if the segment were not there."""
     missing: FloatArray
-    """Gain in log-likelihood if a step that is absent here stood before the segment; at least 0."""
+    """Gain in log-likelihood if a step that is not there stood before the segment; at least 0."""
     missing_label: IntArray
     """Which step that is, a state of the grammar's tables; -1 for none."""
 
 
-FIELDS = ("surprise", "swap", "precedence", "order", "inserted", "missing", "missing_label")
+FIELDS = (
+    *("surprise", "swap", "precedence", "unanimous", "order", "inserted", "missing"),
+    "missing_label",
+)
+UNANIMOUS_VIDEOS = 8
+"""Other videos with both steps before they can be unanimous."""
 
 
 def order_evidence(grammar: Grammar) -> OrderEvidence:
@@ -74,7 +87,7 @@ def video_evidence(grammar: Grammar, tables: tuple[int, ...], codes: IntArray) -
     states = np.concatenate([edge, codes, edge])
     log = grammar.log_transition(tables, states[:-1], states[1:])
     swap = segment_swaps(swap_gains(grammar, tables, states, log))
-    precedence = precedence_violations(grammar, tables, codes)
+    precedence, unanimous = precedence_violations(grammar, tables, codes)
     skipped = grammar.log_transition(tables, states[:-2], states[2:])
     missing, missing_label = missing_steps(grammar, tables, states)
     weight = swap_weight(grammar, tables)
@@ -82,6 +95,7 @@ def video_evidence(grammar: Grammar, tables: tuple[int, ...], codes: IntArray) -
         surprise=-(log[:-1] + log[1:]) / 2,
         swap=swap,
         precedence=precedence,
+        unanimous=unanimous,
         order=weight * swap + precedence_weight(weight) * precedence,
         inserted=skipped - log[:-1] - log[1:],
         missing=missing,
@@ -91,6 +105,13 @@ def video_evidence(grammar: Grammar, tables: tuple[int, ...], codes: IntArray) -
 
 def swap_weight(grammar: Grammar, tables: tuple[int, ...]) -> float:
     """How much a swap with a neighbour counts in a procedure, 0 to 1."""
+    least, full = PREDICTABLE
+    predictable = (float(grammar.predictability[tables[-1]]) - least) / (full - least)
+    return min(1.0, max(repeat_weight(grammar, tables), predictable))
+
+
+def repeat_weight(grammar: Grammar, tables: tuple[int, ...]) -> float:
+    """How much it counts for steps that come again and again, 0 to 1."""
     return min(1.0, grammar.repeated_share(tables[-1]) / REPEATS_FOR_SWAP)
 
 
@@ -141,18 +162,23 @@ def precedence_shares(
     return here, total, (here + 0.5) / (total + 1)
 
 
-def precedence_violations(grammar: Grammar, tables: tuple[int, ...], codes: IntArray) -> FloatArray:
+def precedence_violations(
+    grammar: Grammar, tables: tuple[int, ...], codes: IntArray
+) -> tuple[FloatArray, IntArray]:
     """How much the order with every other step of the video contradicts other videos.
 
-    The first segment of a class carries it; later ones have 0.
+    And with how many steps it contradicts all of them. The first segment of a class carries both;
+    later ones have 0.
     """
     classes, places = first_occurrences(codes)
-    _, _, share = precedence_shares(grammar, precedence_table(grammar, tables), classes)
+    here, total, share = precedence_shares(grammar, precedence_table(grammar, tables), classes)
     terms = np.log((1 - share) / share)
     np.fill_diagonal(terms, 0)
     violations = np.zeros(len(codes))
     violations[places] = np.where(terms >= LEAST_VIOLATION, terms, 0).sum(axis=1)
-    return violations
+    unanimous = np.zeros(len(codes), np.int64)
+    unanimous[places] = ((here == 0) & (total >= UNANIMOUS_VIDEOS)).sum(axis=1)
+    return violations, unanimous
 
 
 def insertion_gains(
@@ -170,9 +196,10 @@ def insertion_gains(
 def missing_steps(
     grammar: Grammar, tables: tuple[int, ...], states: IntArray
 ) -> tuple[FloatArray, IntArray]:
-    """Gain of putting an absent step before each segment (the last also: after it), and which.
+    """Gain of putting a step before each segment (the last also: after it), and which step.
 
-    Only steps that most other videos of the procedure have are tried.
+    Tried are absent steps that most other videos of the procedure have, and between two neighbours
+    the step that always follows the first.
     """
     gains = np.zeros(len(states) - 2)
     labels = np.full(len(states) - 2, -1)
@@ -187,9 +214,34 @@ def missing_steps(
         best = int(np.argmax(there[:-1]))
         if there[best] > gains[best]:
             gains[best], labels[best] = there[best], state
+    for place, state in steps_left_out(grammar, tables[-1], states):
+        gain = insertion_gains(grammar, tables, states[place : place + 2], state)[0]
+        if gain > gains[place]:
+            gains[place], labels[place] = gain, state
     return gains, labels
 
 
+def steps_left_out(grammar: Grammar, table: int, states: IntArray) -> Iterator[tuple[int, int]]:
+    """Segments whose forerunner nearly always has another step after it, and that step.
+
+    That step must have led on to the segment's class before.
+    """
+    first, second = states[:-2], states[1:-1]
+    direct, rows = grammar.transitions(table, first, second)
+    rare = (rows >= MIN_PLACES) & (direct <= (1 - ALWAYS) * rows) & (first != second)
+    known = np.flatnonzero(grammar.tables.local[table][:-1] >= 0)
+    for place in np.flatnonzero(rare).tolist():
+        after, _ = grammar.transitions(table, np.full(len(known), first[place]), known)
+        most = int(np.argmax(after))
+        onward, _ = grammar.transitions(table, known[most : most + 1], second[place : place + 1])
+        if after[most] >= ALWAYS * rows[place] and onward[0] >= MIN_PLACES:
+            yield place, int(known[most])
+
+
+ALWAYS = 0.98
+"""Share of other videos that have a step, or of places where it follows, that counts as always."""
+MIN_PLACES = 5
+"""Other places that must be known before something counts as always."""
 USUAL_SHARE = 0.8
 """A step is usual where at least this share of the other videos has it."""
 

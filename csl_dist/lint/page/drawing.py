@@ -4,14 +4,15 @@ What a colour says is also said by a name beside it or a tooltip. Lines and text
 from the page's style sheet, so that they follow light and dark.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
 import numpy as np
 
-from csl_dist.lint.findings import clock, seconds_text
-from csl_dist.lint.procedures import ProcedureSummary, UsualStep
+from csl_dist.lint.findings import TimeUnit, clock, length_text
+from csl_dist.lint.statistics.procedures import ProcedureSummary, UsualStep
 
 WIDTH = 1000
 """Of every picture, in SVG units."""
@@ -59,7 +60,7 @@ def shown_steps(procedure: ProcedureSummary) -> tuple[UsualStep, ...]:
     return tuple(step for step in procedure.steps if step in common)
 
 
-def procedure_graph(procedure: ProcedureSummary, colours: Mapping[str, str]) -> str:
+def procedure_graph(procedure: ProcedureSummary, colours: Mapping[str, str], unit: TimeUnit) -> str:
     """Steps from top to bottom in usual order: transitions as arcs, durations, share of videos."""
     steps = shown_steps(procedure)
     place = {step.label: ROW * (i + 1.9) for i, step in enumerate(steps)}
@@ -72,12 +73,12 @@ def procedure_graph(procedure: ProcedureSummary, colours: Mapping[str, str]) -> 
         _heading(BARS, "start", "duration: median, and 8 in 10"),
         _heading(SHARES, "start", "in videos"),
         *_arcs(procedure, place),
-        *_duration_axis(steps, height),
+        *_duration_axis(steps, height, unit),
     ]
     scale = _log_scale(steps)
     for step in steps:
         parts += _step_row(
-            step, place[step.label], colours[step.label], scale, len(procedure.videos)
+            step, place[step.label], colours[step.label], scale, len(procedure.videos), unit
         )
     return "".join([*parts, "</svg>"])
 
@@ -87,15 +88,20 @@ def _heading(x: float, anchor: str, text: str) -> str:
 
 
 def _step_row(
-    step: UsualStep, y: float, colour: str, scale: tuple[float, float], num_videos: int
+    step: UsualStep,
+    y: float,
+    colour: str,
+    scale: tuple[float, float],
+    num_videos: int,
+    unit: TimeUnit,
 ) -> list[str]:
     low, median, high = (
         _log_x(v, scale) for v in (step.low_seconds, step.median_seconds, step.high_seconds)
     )
     share = step.num_videos / max(num_videos, 1)
     tip = (
-        f"{step.label}: median {seconds_text(step.median_seconds)}, 8 in 10 from "
-        f"{seconds_text(step.low_seconds)} to {seconds_text(step.high_seconds)}; "
+        f"{step.label}: median {length_text(step.median_seconds, unit)}, 8 in 10 from "
+        f"{length_text(step.low_seconds, unit)} to {length_text(step.high_seconds, unit)}; "
         f"{step.num_videos} of {num_videos} videos"
     )
     return [
@@ -157,12 +163,13 @@ def _log_x(seconds: float, scale: tuple[float, float]) -> float:
     return BARS + (SHARES - BARS - 30) * float(np.clip(share, 0, 1))
 
 
-def _duration_axis(steps: Sequence[UsualStep], height: float) -> list[str]:
+def _duration_axis(steps: Sequence[UsualStep], height: float, unit: TimeUnit) -> list[str]:
     scale = _log_scale(steps)
-    marks = [0.1, 1, 10, 60, 600, 3600]
-    names = ["0.1 s", "1 s", "10 s", "1 min", "10 min", "1 h"]
+    names = {0.1: "0.1 s", 1: "1 s", 10: "10 s", 60: "1 min", 600: "10 min", 3600: "1 h"}
+    if unit is TimeUnit.ENTRIES:
+        names = {mark: f"{mark:,}" for mark in (1, 10, 100, 1000, 10_000, 100_000)}
     parts = []
-    for seconds, name in zip(marks, names, strict=True):
+    for seconds, name in names.items():
         if scale[0] <= np.log(seconds) <= scale[1]:
             x = _log_x(seconds, scale)
             parts.append(
@@ -183,29 +190,46 @@ def usual_bars(procedure: ProcedureSummary) -> list[Bar]:
     return bars
 
 
-def ribbon(bars: Sequence[Bar], colours: Mapping[str, str], seconds: float) -> str:
+def ribbon(bars: Sequence[Bar], colours: Mapping[str, str], seconds: float, unit: TimeUnit) -> str:
     """A bar of coloured segments, each with its class and times as a tooltip."""
     scale = WIDTH / max(seconds, 1e-9)
     parts = [f'<svg class="ribbon" viewBox="0 0 {WIDTH} 26" preserveAspectRatio="none">']
     parts.append(f'<rect class="track" width="{WIDTH}" height="26"/>')
-    for bar in bars:
-        tip = f"{bar.label}, {clock(bar.start)} to {clock(bar.stop)}"
+    for bar, (top, height) in zip(bars, _lanes(bars), strict=True):
+        tip = f"{bar.label}, {clock(bar.start, unit)} to {clock(bar.stop, unit)}"
         width = max((bar.stop - bar.start) * scale, 1)
         parts.append(
-            f'<rect class="bar" x="{bar.start * scale:.2f}" width="{width:.2f}" height="26" '
+            f'<rect class="bar" x="{bar.start * scale:.2f}" width="{width:.2f}" '
+            f'y="{top}" height="{height}" '
             f'fill="{colours.get(bar.label, "#777")}"><title>{escape(tip)}</title></rect>'
         )
     return "".join([*parts, "</svg>"])
 
 
-def axis_and_marks(marks: Sequence[Mark], seconds: float) -> str:
+def _lanes(bars: Sequence[Bar]) -> list[tuple[int, int]]:
+    """Top and height of each bar: bars that overlap share the ribbon, one above the other."""
+    halves: list[int | None] = [None] * len(bars)
+    latest = 0
+    for i in range(1, len(bars)):
+        if bars[latest].stop > bars[i].start + 1e-3:
+            halves[latest] = 0 if halves[latest] is None else halves[latest]
+            halves[i] = 13 - (halves[latest] or 0)
+        if bars[i].stop >= bars[latest].stop:
+            latest = i
+    return [(0, 26) if top is None else (top, 13) for top in halves]
+
+
+def axis_and_marks(marks: Sequence[Mark], seconds: float, unit: TimeUnit) -> str:
     """Numbered brackets above a time axis."""
     scale = WIDTH / max(seconds, 1e-9)
     parts = [f'<svg class="axis" viewBox="0 0 {WIDTH} 46">']
-    for mark in marks:
+    free = 0.0
+    for mark in sorted(marks, key=lambda m: m.start + m.stop):
         start = min(max(mark.start * scale, 2), WIDTH - 8)
         width = min(max((mark.stop - mark.start) * scale, 6), WIDTH - start)
-        middle = min(max(start + width / 2, 10), WIDTH - 10)
+        # Numbers of neighbouring places stand side by side.
+        middle = min(max(start + width / 2, 10, free), WIDTH - 10)
+        free = middle + 20
         parts.append(
             f'<g class="mark"><title>{escape(mark.text)}</title>'
             f'<rect x="{start:.1f}" y="1" width="{width:.1f}" height="4"/>'
@@ -217,7 +241,8 @@ def axis_and_marks(marks: Sequence[Mark], seconds: float) -> str:
         anchor = "start" if second == 0 else "middle"
         parts.append(
             f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="26" y2="31"/>'
-            f'<text class="soft" x="{x:.1f}" y="44" text-anchor="{anchor}">{clock(second)}</text>'
+            f'<text class="soft" x="{x:.1f}" y="44" text-anchor="{anchor}">'
+            f"{clock(second, unit)}</text>"
         )
     return "".join([*parts, "</svg>"])
 
@@ -225,5 +250,5 @@ def axis_and_marks(marks: Sequence[Mark], seconds: float) -> str:
 def axis_ticks(seconds: float) -> list[float]:
     """Round times, some five to ten, none so close to the end that its text is cut off."""
     steps = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200)
-    step = next((s for s in steps if seconds / s <= 9), steps[-1] * max(1, int(seconds / 64800)))
+    step = next((s for s in steps if seconds / s <= 9), 3600 * math.ceil(seconds / 9 / 3600))
     return [float(t) for t in np.arange(0, max(seconds * 0.97, 1e-9), step)]

@@ -10,8 +10,8 @@ from typing import TypeVar
 import numpy as np
 
 from csl_dist.lint.corpus import Corpus, FloatArray, IntArray
-from csl_dist.lint.evidence import OrderEvidence, video_evidence
-from csl_dist.lint.grammar import Grammar
+from csl_dist.lint.statistics.evidence import OrderEvidence, video_evidence
+from csl_dist.lint.statistics.grammar import Grammar
 
 MIN_VIDEOS = 20
 """With fewer videos no probability is given."""
@@ -98,7 +98,7 @@ def planted_scores(
     """For each kind, by its planted errors and its score: the highest score at each error."""
     corpus = grammar.corpus
     rng = np.random.default_rng(seed)
-    rounds = -(-MAX_PLANTED // max(corpus.num_videos, 1))
+    rounds = -(-MAX_PLANTED // max(corpus.num_files, 1))
     scores: dict[K, list[float]] = {kind: [] for kind in kinds}
     for videos in _chosen_units(corpus, rng):
         with grammar.without(videos):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from csl_dist.lint.corpus import Corpus, FloatArray, IntArray
+from csl_dist.lint.corpus import BoolArray, Corpus, FloatArray, IntArray
 
 MIN_MEMBERS = 12
 """Steps that a set needs before a duration is held against it."""
@@ -36,14 +36,14 @@ def log_seconds(corpus: Corpus) -> FloatArray:
 
 def duration_evidence(corpus: Corpus) -> DurationEvidence:
     """Distance of each segment's duration from what is usual."""
-    log_N = log_seconds(corpus)
+    log_N, counted_N = log_seconds(corpus), corpus.counted_N()
     distance = np.zeros(corpus.num_segments, np.float32)
     usual = np.full(corpus.num_segments, np.nan, np.float32)
     members = np.full(corpus.num_segments, -1, np.int64)
     for keys in _sets(corpus):
         if (members >= 0).all():
             break
-        median, spread, count = set_statistics(keys, log_N)
+        median, spread, count = set_statistics(keys, log_N, counted_N)
         fits = (count >= MIN_MEMBERS) & (members < 0)
         distance[fits] = (np.abs(log_N - median) / np.maximum(spread, MIN_SPREAD))[fits]
         usual[fits] = np.exp(median[fits])
@@ -69,16 +69,19 @@ def places(corpus: Corpus) -> IntArray:
     return place
 
 
-def set_statistics(keys: IntArray, values: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Median, 1.4826 x median absolute deviation and size of each member's set."""
+def set_statistics(
+    keys: IntArray, values: FloatArray, counted: BoolArray
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Median, 1.4826 x median absolute deviation and size of each member's set, of counted ones."""
     median, spread = np.zeros(len(keys), np.float32), np.zeros(len(keys), np.float32)
     count = np.zeros(len(keys), np.int64)
     order = np.argsort(keys, kind="stable")
     for members in np.split(order, np.flatnonzero(np.diff(keys[order])) + 1):
-        if not len(members):
+        known = values[members[counted[members]]]
+        if not len(known):
             continue
-        middle = np.median(values[members])
+        middle = np.median(known)
         median[members] = middle
-        spread[members] = 1.4826 * np.median(np.abs(values[members] - middle))
-        count[members] = len(members)
+        spread[members] = 1.4826 * np.median(np.abs(known - middle))
+        count[members] = len(known)
     return median, spread, count

@@ -3,15 +3,16 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
-from csl_dist.lint.corpus import Corpus
+from csl_dist.lint.corpus import MIN_STEPS, About, Corpus
 from csl_dist.lint.findings import Finding, Kind
-from csl_dist.lint.reading import Reading
+from csl_dist.lint.reading import Reading, about_place
 
-MIN_STEPS = 3
-"""Files with fewer steps may be the same by chance."""
+MANY_COPIES = 5
+"""So many sets of files that are the same are told once, with an example."""
 USUAL_FIT = 0.8
 """Share of videos whose labels must end with the video before a misfit means anything."""
 
@@ -19,7 +20,7 @@ USUAL_FIT = 0.8
 def same_labels(corpus: Corpus) -> list[list[int]]:
     """Sets of files with the same steps at the same times."""
     sets: dict[bytes, list[int]] = defaultdict(list)
-    for video in range(corpus.num_videos):
+    for video in range(corpus.num_files):
         span = corpus.span(video)
         if span.stop - span.start >= MIN_STEPS:
             columns = (corpus.label_N[span], corpus.start_N[span], corpus.stop_N[span])
@@ -28,19 +29,20 @@ def same_labels(corpus: Corpus) -> list[list[int]]:
 
 
 def duplicate_findings(reading: Reading) -> Iterator[Finding]:
-    """Files that are the same; within one group they are told once, as they may be cameras."""
+    """Files that are the same; told once where they are many, or within a group: cameras."""
     corpus = reading.corpus
-    within = []
-    for videos in same_labels(corpus):
+    sets = same_labels(corpus)
+    within = [videos for videos in sets if _one_group([corpus.about[v] for v in videos])]
+    across = [videos for videos in sets if videos not in within]
+    if len(across) >= MANY_COPIES:
+        within, across = [*across, *within], []
+    for videos in across:
         about = [corpus.about[video] for video in videos]
-        if about[0].group is not None and len({(a.group, a.procedure) for a in about}) == 1:
-            within.append(videos)
-            continue
-        files = ", ".join(sorted(a.file for a in about))
+        files = ", ".join(sorted({_short(a) for a in about}))
         steps = int(np.diff(corpus.offsets_V)[videos[0]])
         yield Finding(
             kind=Kind.DUPLICATE,
-            video=about[0].video,
+            **about_place(about[0]),
             score=steps,
             sentence=f"{len(videos)} files have the same {steps} steps at the same times: {files}.",
             evidence={"files": len(videos), "steps": steps},
@@ -52,12 +54,23 @@ def duplicate_findings(reading: Reading) -> Iterator[Finding]:
             video=None,
             score=0.0,
             sentence=(
-                f"{sum(map(len, within))} files hold {len(within)} different sets of labels, each "
-                f"within one group, such as {' and '.join(first[:2])}; "
-                "several cameras of one performance look like this."
+                f"{sum(map(len, within))} files hold {len(within)} different "
+                f"set{'s' * (len(within) != 1)} of labels: {' and '.join(first[:2])} "
+                "are the same, for example. Several cameras of one "
+                "performance look like this."
             ),
             evidence={"files": sum(map(len, within)), "sets": len(within)},
         )
+
+
+def _one_group(about: list[About]) -> bool:
+    return about[0].group is not None and len({(a.group, a.procedure) for a in about}) == 1
+
+
+def _short(about: About) -> str:
+    """A file's name, or the video where one file holds them all."""
+    name = Path(about.file).name
+    return name if about.video in name else about.video
 
 
 def mixed_up_findings(reading: Reading) -> Iterator[Finding]:
@@ -82,7 +95,7 @@ def mixed_up_findings(reading: Reading) -> Iterator[Finding]:
         names = [corpus.about[v].video for v in (video, other)]
         yield Finding(
             kind=Kind.MIXED_UP,
-            video=names[0],
+            **about_place(corpus.about[video]),
             score=abs(ends[video] - lengths[video]),
             sentence=(
                 f"The labels end at {ends[video]:.1f} s, the video at "

@@ -48,13 +48,13 @@ class ProcedureSummary:
 def procedure_summaries(corpus: Corpus) -> tuple[ProcedureSummary, ...]:
     """One for each procedure, by name."""
     return tuple(
-        _summary(corpus, name, np.flatnonzero(corpus.procedure_V == number))
+        _summary(corpus, name, np.flatnonzero(corpus.counted_V & (corpus.procedure_V == number)))
         for number, name in enumerate(corpus.procedures)
     )
 
 
 def _summary(corpus: Corpus, name: str | None, videos: IntArray) -> ProcedureSummary:
-    mine = np.zeros(corpus.num_videos, bool)
+    mine = np.zeros(corpus.num_files, bool)
     mine[videos] = True
     video_N = corpus.video_N()
     segments = np.flatnonzero(mine[video_N])

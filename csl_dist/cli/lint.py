@@ -1,0 +1,103 @@
+"""`csl lint`: what labels alone give away, without a model."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from csl_dist.cli.app import Overrides, app, console, say
+from csl_dist.errors import ConfigError
+
+if TYPE_CHECKING:
+    from csl_dist.lint.run import LintResult
+
+
+@app.command(rich_help_panel="Dataset")
+def lint(
+    where: Annotated[
+        str,
+        typer.Argument(
+            help="A folder or file of labels, a config, or a run root.", metavar="PATH|CONFIG|ROOT"
+        ),
+    ],
+    fps: Annotated[
+        float | None, typer.Option(help="Label entries per second, where files do not say.")
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(metavar="REGEX", help="Who is seen, by a pattern in the id: '^P[0-9]+'."),
+    ] = None,
+    procedure: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REGEX", help="What is performed, by a pattern in the id: '\\[a-z]+$'."
+        ),
+    ] = None,
+    level: Annotated[
+        float, typer.Option(help="Least probability of an error, for the order of steps.")
+    ] = 0.65,
+    top: Annotated[
+        int, typer.Option(help="Findings of each kind to print, worst first; 0 prints all.")
+    ] = 10,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
+    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write findings as CSV.")] = None,
+    segments: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write all evidence by segment, as CSV or .parquet."),
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write an HTML page that draws it.")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 where anything is found.")
+    ] = False,
+    overrides: Overrides = [],  # noqa: B006
+) -> None:
+    """Look at labels alone: steps out of order, odd durations, names, files. No model, seconds."""
+    from csl_dist.lint import output
+    from csl_dist.lint.api import lint as lint_labels
+    from csl_dist.lint.reading import LintSettings
+    from csl_dist.lint.sources import Options
+
+    _require(0 < level < 1, f"--level is {level:g}, expected a probability between 0 and 1")
+    _require(fps is None or 0 < fps < 1e6, f"--fps is {fps}, expected a number above 0")
+    _require(top >= 0, f"--top is {top}, expected 0 or more")
+    options = Options(fps=fps, group=group, procedure=procedure, overrides=tuple(overrides))
+    result = lint_labels(where, options=options, settings=LintSettings(probability=level))
+    if csv is not None:
+        output.write_findings(result, csv)
+    if segments is not None:
+        output.write_segments(result, segments)
+    if page is not None:
+        output.write_page(result, page)
+    if as_json:
+        json.dump(output.as_json(result), sys.stdout, indent=2, ensure_ascii=False)
+        sys.stdout.write("\n")
+    else:
+        _print(result, top, page)
+    if strict and result.findings:
+        raise typer.Exit(1)
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise ConfigError(otherwise)
+
+
+def _print(result: "LintResult", top: int, page: Path | None) -> None:
+    from csl_dist.cli.lint_tables import agreement_table, closing_line, kind_tables
+
+    for table in kind_tables(result, top=top, width=console.width):
+        console.print(table)
+    if result.agreement.pairs:
+        console.print(agreement_table(result))
+    for line in (*(f"note: {note}" for note in result.notes), closing_line(result)):
+        console.print(line, highlight=False, markup=False)
+    if page is not None:
+        say(f"page: {page}")
+    elif result.findings:
+        say("next: --page lint.html draws each odd video beside the usual order of steps")
+    else:
+        say("next: csl init auto PATH writes a config for an audit by a model")

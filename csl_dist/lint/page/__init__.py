@@ -1,0 +1,1 @@
+"""Lint's findings as an HTML page."""

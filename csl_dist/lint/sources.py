@@ -1,0 +1,292 @@
+"""Where lint's label sequences come from: a folder or file of labels, a config, a run root.
+
+Only labels are read, and the lengths that label and feature files tell; no video is opened. A file
+that can't be read does not stop the others: it becomes a finding.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from csl_dist.config import DATASET_SECTIONS, DatasetConfig, EgoperConfig, load_config
+from csl_dist.data.dataset import Dataset
+from csl_dist.data.init import recognise
+from csl_dist.data.layouts import LAYOUTS, read_labelled
+from csl_dist.data.layouts.activitynet import SegmentTracks
+from csl_dist.data.layouts.cholec80 import LABELS_FPS, PHASE_ROWS
+from csl_dist.data.layouts.egoper import TASKS
+from csl_dist.data.layouts.entries import NAME_LINES, EntryTracks
+from csl_dist.data.splits import with_patterns
+from csl_dist.data.text import UNLABELLED_NAMES
+from csl_dist.data.tracks import SegmentTrack
+from csl_dist.errors import ConfigError, DataError
+from csl_dist.lint.findings import Finding, Kind, TimeUnit
+from csl_dist.lint.sequences import LabelSequence, Step, steps_from_frames
+from csl_dist.types import Media, Split, Video
+
+LISTS = ("mapping.txt", "classes.txt", "readme.txt")
+"""Text files that lie beside label files and are none."""
+LENGTH_MISFIT = 0.05
+"""Features so much longer or shorter than the labels, in the median, have another rate."""
+MAX_NAMES = 0.5
+"""Different names in a file, as a share of its lines, from which they are no class names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the user says of labels that do not say it themselves."""
+
+    fps: float | None = None
+    """Label entries per second."""
+    group: str | None = None
+    """Regular expression whose match in an id is the group."""
+    procedure: str | None = None
+    """Regular expression whose match in an id is the procedure."""
+    overrides: tuple[str, ...] = ()
+    """`section.key=value`, where a config is given."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Labels:
+    """All label files of a dataset; `sequences` reads them one by one."""
+
+    title: str
+    datasets: Sequence[Dataset]
+    unit: TimeUnit = TimeUnit.SECONDS
+    notes: list[str] = field(default_factory=list)
+    """What was taken for granted, a sentence each."""
+    unreadable: list[Finding] = field(default_factory=list)
+    """Label files that can't be used; known once the sequences have been read."""
+
+    @property
+    def classes(self) -> frozenset[str]:
+        """Names that the dataset lists; empty where it has no list."""
+        return frozenset(name for dataset in self.datasets for name in dataset.classes)
+
+    def sequences(self) -> Iterator[LabelSequence]:
+        for dataset in self.datasets:
+            lengths = _lengths(dataset)
+            for video in dataset.videos:
+                try:
+                    sequence = _sequence(dataset, video)
+                except DataError as error:
+                    self.unreadable.append(_unreadable(video, error))
+                    continue
+                yield replace(sequence, seconds=lengths.get(video.id, sequence.seconds))
+
+
+def find_labels(where: str | Path, options: Options) -> Labels:
+    """The labels that a path, a config or a run root leads to."""
+    path = Path(where)
+    if "://" in str(where) or (path / "run.json").exists():
+        from csl_dist.storage.run_file import read_run_config
+
+        return _of_config(read_run_config(str(where)).dataset, options, str(where))
+    if not path.exists():
+        raise DataError(f"{path} does not exist; give a folder or file of labels, or a config")
+    if path.suffix.lower() in (".yaml", ".yml"):
+        return _of_config(load_config(path, options.overrides).dataset, options, path.stem)
+    if options.overrides:
+        raise ConfigError(f"--set changes a config, but {path} is none")
+    found = _layout_of(path)
+    if found is None:
+        return _bare_files(path, options)
+    layout, path = found
+    section = DATASET_SECTIONS[layout](path=str(path))
+    labels = _of_config(section, options, path.name)
+    if layout == "mstcn" and options.fps is None:
+        labels.notes.append(
+            f"Labels are taken as {section.features_fps:g} a second, as in GTEA and Breakfast; "
+            "--fps gives another rate."
+        )
+    return labels
+
+
+def _layout_of(path: Path) -> tuple[str, Path] | None:
+    """The layout of a folder or file, and the path that its config would name."""
+    suffix = path.suffix.lower()
+    if path.is_file():
+        if suffix == ".csv":
+            return "manifest", path
+        if path.name == "annotation.json":
+            return "egoper", path.parent
+        return ("activitynet", path) if suffix == ".json" else None
+    try:
+        layout = recognise(path, media="optional")
+    except DataError:
+        if _text_files(path):
+            return None
+        raise
+    if layout == "activitynet":
+        try:
+            return layout, Path(str(LAYOUTS["activitynet"].draft(path, path).dataset["path"]))
+        except DataError:
+            if _text_files(path):
+                return None
+            raise
+    return layout, path
+
+
+def _of_config(config: DatasetConfig, options: Options, title: str) -> Labels:
+    given = {
+        "labels_fps": options.fps or config.labels_fps,
+        "group": options.group or config.group,
+        "procedure": options.procedure or config.procedure,
+    }
+    config = replace(config, **given)  # type: ignore[arg-type]
+    if isinstance(config, EgoperConfig) and config.task is None:
+        datasets = _all_tasks(config)
+    else:
+        datasets = [read_labelled(config)]
+    if not any(dataset.videos for dataset in datasets):
+        problems = [problem for dataset in datasets for problem in dataset.problems]
+        raise DataError(problems[0] if problems else f"{config.path} has no labels")
+    return Labels(
+        title=title,
+        datasets=datasets,
+        notes=[_sentence(problem) for dataset in datasets for problem in dataset.problems],
+    )
+
+
+def _all_tasks(config: EgoperConfig) -> list[Dataset]:
+    """EgoPER's tasks, each a procedure of its own."""
+    folders = {folder.name.lower() for folder in Path(config.path).iterdir() if folder.is_dir()}
+    datasets = []
+    for task in (task for task in TASKS if task in folders):
+        dataset = read_labelled(replace(config, task=task))
+        videos = tuple(replace(v, procedure=v.procedure or task) for v in dataset.videos)
+        datasets.append(replace(dataset, videos=videos))
+    return datasets
+
+
+def _text_files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    files = sorted(path.glob("*.txt")) or sorted(path.rglob("*.txt"))
+    return [file for file in files if file.name.lower() not in LISTS]
+
+
+def _bare_files(path: Path, options: Options) -> Labels:
+    """Text files without anything else: one class name a line, or Cholec80's rows."""
+    files = _text_files(path)
+    with files[0].open("rb") as file:
+        phases = file.readline().split() == [b"Frame", b"Phase"]
+    form = PHASE_ROWS if phases else NAME_LINES
+    fps = options.fps or (LABELS_FPS if phases else None)
+    base = path if path.is_dir() else path.parent
+    videos = [
+        Video(
+            id=str(file.relative_to(base).with_suffix("")).removesuffix("-phase"),
+            split=Split.AUDIT,
+            labels=str(file),
+            source="",
+        )
+        for file in files
+    ]
+    tracks = EntryTracks((), fps or 1.0, form)
+    _refuse_other_forms(tracks, videos[0])
+    config = DATASET_SECTIONS["manifest"](
+        path=str(path), group=options.group, procedure=options.procedure
+    )
+    labels = Labels(
+        title=path.absolute().name,
+        datasets=[Dataset(classes=(), videos=with_patterns(videos, config), read_track=tracks)],
+    )
+    if fps is None:
+        labels.unit = TimeUnit.ENTRIES
+        labels.notes.append(
+            "The rate of the labels is not known, so that places are numbers of entries (lines); "
+            "--fps 25 gives seconds, at 25 entries a second."
+        )
+    return labels
+
+
+def _refuse_other_forms(tracks: EntryTracks, video: Video) -> None:
+    names = tracks.names(video)
+    if len(set(names)) > max(MAX_NAMES * len(names), 3):
+        raise DataError(
+            f"{video.labels}: {len(set(names)):,} of {len(names):,} lines differ, such as "
+            f"{names[0]!r}; expected one class name per entry and line (write a manifest.csv, or "
+            "see docs/lint.md for the layouts that csl lint reads)"
+        )
+
+
+def _sequence(dataset: Dataset, video: Video) -> LabelSequence:
+    about = LabelSequence(
+        video=video.id,
+        steps=(),
+        file=video.labels,
+        group=video.group,
+        annotator=video.annotator,
+        procedure=video.procedure,
+    )
+    tracks = dataset.read_track
+    if isinstance(tracks, EntryTracks):
+        # By name and not by id: a name that the dataset does not list is a finding.
+        names, fps = tracks.names(video), tracks.rate(video)
+        return replace(
+            about,
+            steps=steps_from_frames(names, fps=fps, unlabelled=UNLABELLED_NAMES),
+            seconds=len(names) / fps,
+            frame_seconds=1 / fps,
+        )
+    track = dataset.track(video)
+    assert isinstance(track, SegmentTrack)
+    return replace(
+        about,
+        steps=tuple(
+            Step(label=dataset.classes[label], start_seconds=start, stop_seconds=stop)
+            for start, stop, label in zip(
+                track.starts_S.tolist(), track.stops_S.tolist(), track.ids_S.tolist(), strict=True
+            )
+        ),
+        seconds=_told_length(dataset, video),
+    )
+
+
+def _told_length(dataset: Dataset, video: Video) -> float | None:
+    """What ActivityNet's file says of a video's length."""
+    if not isinstance(dataset.read_track, SegmentTracks):
+        return None
+    try:
+        return float(dataset.read_track.database[video.id]["duration"])
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _lengths(dataset: Dataset) -> dict[str, float]:
+    """Seconds of videos by their .npy features, where these are of the labels' rate."""
+    tracks = dataset.read_track
+    if not isinstance(tracks, EntryTracks):
+        return {}
+    lengths, misfits = {}, []
+    for video in dataset.videos:
+        if video.media is not Media.FEATURES or not video.source.endswith(".npy"):
+            continue
+        try:
+            shape = np.load(video.source, mmap_mode="r").shape
+            num_labels = len(tracks.names(video))
+        except (OSError, EOFError, ValueError, DataError):
+            continue
+        frames = shape[-1 if dataset.features_frames_last else 0]
+        lengths[video.id] = frames / (video.source_fps or tracks.rate(video))
+        expected = num_labels / tracks.rate(video)
+        misfits.append(abs(lengths[video.id] - expected) / max(expected, 1e-9))
+    return lengths if misfits and float(np.median(misfits)) <= LENGTH_MISFIT else {}
+
+
+def _unreadable(video: Video, error: DataError) -> Finding:
+    return Finding(
+        kind=Kind.UNREADABLE,
+        video=video.id,
+        file=video.labels,
+        annotator=video.annotator,
+        score=1.0,
+        sentence=_sentence(str(error)),
+    )
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith(".") else f"{text}."

@@ -1,0 +1,1 @@
+"""Statistics of labels: order, durations, background, and how likely a score means an error."""
