@@ -1,7 +1,7 @@
 """EditCalibration: what the rule `edits` learnt of planted errors, and what its flags promise."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from csl_dist.flag.edits.probability import EditModel, expected_right
 from csl_dist.flag.edits.rehearsal import Rehearsal
 from csl_dist.types import Flag, FloatArray
 
+ReviewedSpan = tuple[str, int, int]
+"""Video, start and stop."""
 SHOWN = 20
 """Flags that the promise is about: what a reviewer looks at first."""
 
@@ -67,8 +69,19 @@ class EditCalibration:
     families: tuple[str, ...]
     """The scorers of the committee."""
     rehearsal: Rehearsal
+    reviews: dict[ReviewedSpan, str | None] = field(default_factory=dict)
+    """What reviewers say that a span is; None where its label is right."""
     promise: Promise | None = None
     """None until the rule has been applied."""
+
+    def is_wrong(self, span: ReviewedSpan, label: str) -> bool | None:
+        """Whether reviewers found a span's label to be wrong; None where they did not look.
+
+        A label that was corrected since to what they said is right.
+        """
+        if span not in self.reviews:
+            return None
+        return self.reviews[span] not in (None, label)
 
     def as_json(self) -> dict[str, Any]:
         learnt = self.rehearsal
@@ -85,6 +98,7 @@ class EditCalibration:
             "models": models,
             "planted_in": learnt.num_videos,
             "planted_errors": learnt.num_errors,
+            "reviews": [[*span, label] for span, label in sorted(self.reviews.items())],
             "promise": self.promise and asdict(self.promise),
         }
 
@@ -110,6 +124,7 @@ class EditCalibration:
                 num_videos=data["planted_in"],
                 num_errors=data["planted_errors"],
             ),
+            reviews={(video, start, stop): label for video, start, stop, label in data["reviews"]},
             promise=promise,
         )
 
@@ -118,6 +133,8 @@ class EditCalibration:
             f"fitted on {self.rehearsal.num_errors} errors planted in "
             f"{self.rehearsal.num_videos} videos"
         )
+        if self.reviews:
+            how += f", {len(self.reviews)} spans were reviewed"
         promise = self.promise
         if promise is None:
             return how

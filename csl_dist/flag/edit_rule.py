@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from csl_dist.config import FlagConfig
-from csl_dist.flag.edit_calibration import EditCalibration, Promise
+from csl_dist.flag.edit_calibration import EditCalibration, Promise, ReviewedSpan
 from csl_dist.flag.edits.candidates import Edit, EditKind
 from csl_dist.flag.edits.emission import Emission, emission_of
 from csl_dist.flag.edits.files import best_files, file_gains, fits_badly
@@ -32,6 +32,7 @@ from csl_dist.flag.edits.probability import (
     SHIPPED,
     SHIPPED_CALIBRATION,
     logit,
+    move_by_reviews,
     move_to_share,
     sigmoid,
 )
@@ -82,6 +83,8 @@ class VideoFindings:
     """Steps that may be likely enough; boundaries and orders that are flagged."""
     step_log_odds_N: FloatArray
     """Of every finding of steps."""
+    reviewed: list[tuple[float, bool]]
+    """Log-odds of steps that were reviewed, and whether each is wrong."""
     num_segments: int
     """Labelled ones."""
     file_gains: dict[str, float]
@@ -163,8 +166,10 @@ def edit_flags(
         for annotation in audited
     ]
     every_N = np.concatenate([np.empty(0), *(own.step_log_odds_N for own in found)])
-    probability_of = _probability(every_N, sum(own.num_segments for own in found), config)
-    flags = [flag for own in found for flag in _chosen(own.flags, probability_of)]
+    reviewed = [one for own in found for one in own.reviewed]
+    num_segments = sum(own.num_segments for own in found)
+    probability_of = _probability(every_N, num_segments, reviewed, config)
+    flags = [flag for own in found for flag in _chosen(own.flags, probability_of, calibration)]
     counts = Counter(flag.list for flag in flags)
     promise = Promise.of(
         [flag for flag in flags if flag.probability is not None],
@@ -180,11 +185,19 @@ def edit_flags(
 
 
 def _chosen(
-    flags: Sequence[Flag], probability_of: Callable[[FloatArray], FloatArray]
+    flags: Sequence[Flag],
+    probability_of: Callable[[FloatArray], FloatArray],
+    calibration: EditCalibration,
 ) -> list[Flag]:
-    """Of one video's flags the likely steps, and those of other lists that these do not explain."""
+    """Of one video's flags the likely steps, and those of other lists that these do not explain.
+
+    What reviewers found to be right goes, and what they found to be wrong is sure.
+    """
+    wrong = {id(flag): calibration.is_wrong(_key(flag), flag.label) for flag in flags}
+    flags = [flag for flag in flags if wrong[id(flag)] is not False]
     steps = [flag for flag in flags if flag.list == ListName.STEPS]
     probability_N = probability_of(np.array([flag.score for flag in steps]))
+    probability_N[np.array([wrong[id(flag)] is True for flag in steps], dtype=bool)] = 1.0
     likely = [
         replace(flag, probability=float(probability))
         for flag, probability in zip(steps, probability_N, strict=True)
@@ -200,12 +213,19 @@ def _chosen(
     return likely + others
 
 
+def _key(flag: Flag) -> ReviewedSpan:
+    return flag.video, flag.span.start, flag.span.stop
+
+
 def _shared_of_shorter(a: Span, b: Span) -> float:
     return max(0, min(a.stop, b.stop) - max(a.start, b.start)) / min(len(a), len(b))
 
 
 def _probability(
-    every_N: FloatArray, num_segments: int, config: FlagConfig
+    every_N: FloatArray,
+    num_segments: int,
+    reviewed: Sequence[tuple[float, bool]],
+    config: FlagConfig,
 ) -> Callable[[FloatArray], FloatArray]:
     """From log-odds of steps to the probability of an error, by all that were found."""
     excess = SHIPPED_CALIBRATION.excess(every_N) if len(every_N) else 0.0
@@ -213,11 +233,13 @@ def _probability(
     def estimated(log_odds_N: FloatArray) -> FloatArray:
         return SHIPPED_CALIBRATION.probability(log_odds_N, excess=excess)
 
-    rate = config.expected_error_rate
-    if rate is None or not len(every_N):
-        return estimated
-    share = min(rate * num_segments / len(every_N), 1 - 1e-6)
-    move = move_to_share(estimated(every_N), share)
+    move = 0.0
+    if config.expected_error_rate is not None and len(every_N):
+        share = min(config.expected_error_rate * num_segments / len(every_N), 1 - 1e-6)
+        move = move_to_share(estimated(every_N), share)
+    if reviewed:
+        log_odds_R, wrong_R = (np.array(values) for values in zip(*reviewed, strict=True))
+        move += move_by_reviews(sigmoid(logit(estimated(log_odds_R)) + move), wrong_R)
     return lambda log_odds_N: sigmoid(logit(estimated(log_odds_N)) + move)
 
 
@@ -247,6 +269,10 @@ def video_findings(
         tolerance_seconds=config.tolerance_seconds,
     )
     steps = [f for f in found if f.list_name is ListName.STEPS]
+
+    def span_of(finding: Finding) -> ReviewedSpan:
+        return annotation.video, finding.edit.start, finding.edit.stop
+
     others = [_by_shipped(f) for f in found if f.list_name is not ListName.STEPS]
     kept = [f for f in steps if f.log_odds > LEAST_LOG_ODDS]
     kept += [f for f in others if f.log_odds >= LEVELS[f.list_name]]
@@ -255,6 +281,11 @@ def video_findings(
             _flag(f, annotation, emission, classes, near_rival(f, edits, log_odds_N)) for f in kept
         ],
         step_log_odds_N=np.array([f.log_odds for f in steps]),
+        reviewed=[
+            (f.log_odds, wrong)
+            for f in steps
+            if (wrong := calibration.is_wrong(span_of(f), classes[f.edit.label])) is not None
+        ],
         num_segments=num_segments,
         file_gains=(
             file_gains(annotation.video, emission.logp_TC, labels)

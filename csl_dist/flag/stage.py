@@ -1,6 +1,8 @@
 """From stored scores to an audit: flags, how far to trust them, and videos that are far off."""
 
 import time
+from dataclasses import replace
+from typing import Any
 
 from csl_dist.audit.revision import AuditStore
 from csl_dist.cluster.stage import Stage
@@ -8,8 +10,10 @@ from csl_dist.config import RunConfig
 from csl_dist.data.splits import groups_of
 from csl_dist.flag.calibrate import make_calibration
 from csl_dist.flag.decide import decide
+from csl_dist.flag.edit_calibration import EditCalibration
 from csl_dist.flag.record import AuditRecord
 from csl_dist.predict.plan import skipped_checkpoints, trajectory_reader
+from csl_dist.review.store import judged_spans
 from csl_dist.score.formulas import outlying_videos
 from csl_dist.score.settings import AuditSettings
 from csl_dist.score.store import ScoreStore, Versions
@@ -61,13 +65,23 @@ def audit_fingerprint(inputs: Inputs, versions: Versions) -> str:
         [run.config.corrupt, run.config.audit],
         [str(error) for error in _known_errors(inputs)],
         skipped_checkpoints(inputs),
+        *_reviews(run.config),
     )
+
+
+def _reviews(config: RunConfig) -> list[Any]:
+    """Decisions of reviewers, where the rule learns from them and there are any."""
+    judged = judged_spans(config.root) if config.flag.rule == "edits" else {}
+    return [sorted(judged.items())] if judged else []
 
 
 def make_audit(inputs: Inputs, versions: Versions, made_from: str) -> int:
     """Makes and publishes an audit; returns its number."""
     run, settings = inputs.run, settings_of(inputs.run.config)
     scores = ScoreStore(run.paths.scores)
+    calibration = make_calibration(inputs, versions, settings)
+    if isinstance(calibration, EditCalibration):
+        calibration = replace(calibration, reviews=judged_spans(run.config.root))
     decision = decide(
         scores,
         versions,
@@ -75,7 +89,7 @@ def make_audit(inputs: Inputs, versions: Versions, made_from: str) -> int:
         settings,
         classes=run.dataset.classes,
         groups=groups_of(run.dataset.videos),
-        calibration=make_calibration(inputs, versions, settings),
+        calibration=calibration,
         trajectory_of=trajectory_reader(inputs, settings.scorers),
     )
     record = AuditRecord(

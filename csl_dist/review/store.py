@@ -195,7 +195,8 @@ class ReviewStore:
 class CurrentDecisions:
     """Each reviewer's last decision on each span; reads only the new rows of the store."""
 
-    def __init__(self, store: ReviewStore, revision: int):
+    def __init__(self, store: ReviewStore, revision: int | None):
+        """Of one audit, or of all where its number is None."""
         self._store = store
         self._revision = revision
         self._lock = threading.Lock()
@@ -209,7 +210,7 @@ class CurrentDecisions:
             while new := self._store.after(self.last):
                 self.last = new[-1].number
                 for review in new:
-                    if review.revision == self._revision:
+                    if self._revision in (None, review.revision):
                         self._add(review)
             return {
                 span: sorted(by_reviewer.values(), key=lambda review: review.number)
@@ -222,6 +223,21 @@ class CurrentDecisions:
         by_reviewer.pop(review.reviewer, None)
         if review.decision is not Decision.WITHDRAWN:
             by_reviewer[review.reviewer] = review
+
+
+def judged_spans(root: str) -> dict[SpanKey, str | None]:
+    """The right label of spans that reviewers of any audit agree on; None for the annotated one.
+
+    From the database in a root on this machine; of other databases the root knows nothing.
+    """
+    if "://" in Storage(root).url or not (Path(Storage(root).url) / DATABASE_FILE).exists():
+        return {}
+    judged = {}
+    for span, reviews in CurrentDecisions(store_of(root, None), None).by_span().items():
+        labels = {r.label for r in reviews if r.decision is not Decision.UNSURE}
+        if len(labels) == 1:
+            judged[span] = labels.pop()
+    return judged
 
 
 def state_of(reviews: Sequence[Review]) -> State:

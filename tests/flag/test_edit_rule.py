@@ -25,10 +25,14 @@ from csl_dist.config import AuditConfig, FlagConfig, ManifestConfig, RunConfig, 
 from csl_dist.evaluate.metrics import flag_metrics
 from csl_dist.export import export
 from csl_dist.flag.edit_calibration import EditCalibration
+from csl_dist.flag.edit_rule import fix_of, near_rival
+from csl_dist.flag.edits.candidates import Edit, EditKind
+from csl_dist.flag.edits.findings import Finding
 from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
 from csl_dist.flag.edits.planted import foreign_labels
 from csl_dist.pipeline import put_run
 from csl_dist.report.page import render
+from csl_dist.review.store import Decision, NewReview, store_of
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.url import Storage
 from csl_dist.training.inputs import open_inputs
@@ -220,6 +224,41 @@ def test_videos_with_each_others_labels_are_named(tmp_path: Path) -> None:
     assert store.mixed_up(1) == {"v2": "v5", "v5": "v2"}
 
 
+def test_decisions_of_reviewers_move_probabilities_and_settle_spans(tmp_path: Path) -> None:
+    root = make_root(tmp_path, FlagConfig(rule="edits"))
+    before = csl_dist.open_audit(root)
+    store = store_of(root, None)
+    store.create()
+    for video, decision in ((RENAMED, Decision.WRONG), (MOVED, Decision.CORRECT)):
+        flag = flag_of(before, video)
+        review = NewReview(
+            key=video,
+            revision=1,
+            video=video,
+            start=flag.start,
+            stop=flag.stop,
+            decision=decision,
+            label=flag.suggested if decision is Decision.WRONG else None,
+            reviewer="ada",
+        )
+        store.append(review)
+    inputs = open_inputs(before.config)
+    assert builder.finish_run(inputs) == 2, "decisions make a new audit"
+    assert builder.finish_run(inputs) == 2, "which is made once"
+    after = csl_dist.open_audit(root)
+    assert flag_of(after, RENAMED).probability == 1
+    assert after.flags(video=MOVED).empty, "a reviewer found it right"
+    assert flag_of(after, MISSED).probability > flag_of(before, MISSED).probability
+    assert "2 spans were reviewed" in after.calibration().sentence()
+    span = segment(RENAMED, 2)
+    key = (RENAMED, span.start, span.stop)
+    calibration = after.calibration()
+    assert calibration.is_wrong(key, "close")
+    assert calibration.is_wrong(key, "tie") is False, "corrected as the reviewer said"
+    assert calibration.is_wrong((RENAMED, 0, 5), "clean") is None
+    assert EditCalibration.from_json(calibration.as_json()).reviews == calibration.reviews
+
+
 def test_other_labels_of_the_same_person_change_nothing_that_a_video_is_judged_by() -> None:
     def statistics(own: Labels):
         labels = {video: annotated_labels(video) for video in VIDEOS} | {"v1": own}
@@ -300,3 +339,37 @@ def test_query_lists_fixes(audit: Audit) -> None:
     console.print(flag_table(audit.flags()))
     text = console.export_text()
     assert flag_of(audit, RENAMED).fix in text
+
+
+def made_edit(kind: EditKind, place: int = 10) -> Edit:
+    return Edit(
+        kind=kind,
+        start=10,
+        stop=20,
+        label=0,
+        new_label=1,
+        place=place,
+        segments=(),
+        changed_share=1.0,
+        quick_gain=0.0,
+    )
+
+
+def test_another_edit_of_the_place_is_told_of_only_if_it_is_hardly_less_sure() -> None:
+    edits = [made_edit(kind) for kind in (EditKind.RENAME, EditKind.DELETE, EditKind.SWAP)]
+    finding = Finding(edit=edits[0], log_odds=2.0, evidence_K=np.zeros(1))
+    assert near_rival(finding, edits, np.array([2.0, 1.5, 1.9])) is edits[1]
+    assert near_rival(finding, edits, np.array([2.0, 0.5, 1.9])) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "fix"),
+    [
+        (EditKind.RENAME, 10, "rename 10 20"),
+        (EditKind.BOUNDARY, 10, "boundary 20 10"),
+        (EditKind.BOUNDARY, 20, "boundary 10 20"),
+        (EditKind.SWAP, 14, "swap 10 14 20"),
+    ],
+)
+def test_fix_is_a_word_and_its_frames(kind: EditKind, place: int, fix: str) -> None:
+    assert fix_of(made_edit(kind, place)) == fix

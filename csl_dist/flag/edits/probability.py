@@ -198,20 +198,28 @@ def with_reviews(
 ) -> FloatArray:
     """Probabilities after some findings were looked at.
 
-    `reviewed` are rows, `right` whether each was an error. All log-odds move by one number, drawn
-    to 0 as from a normal of deviation `spread`, by which the decisions become likeliest; decided
+    `reviewed` are rows, `right` whether each was an error. All log-odds move by one number; decided
     findings become 0 or 1.
     """
-    z_N = logit(probability_N)
-    move = 0.0
-    for _ in range(50):
-        p = sigmoid(z_N[reviewed] + move)
-        slope = (right - p).sum() - move / spread**2
-        curve = (p * (1 - p)).sum() + 1 / spread**2
-        move += slope / curve
-    result_N = sigmoid(z_N + move)
+    move = move_by_reviews(probability_N[reviewed], right, spread=spread)
+    result_N = sigmoid(logit(probability_N) + move)
     result_N[reviewed] = right
     return result_N
+
+
+def move_by_reviews(probability_R: FloatArray, right_R: BoolArray, *, spread: float = 1.5) -> float:
+    """The move of all log-odds by which the decisions on reviewed findings become likeliest.
+
+    It is drawn to 0 as from a normal of deviation `spread`.
+    """
+    z_R = logit(probability_R)
+    move = 0.0
+    for _ in range(50):
+        p_R = sigmoid(z_R + move)
+        slope = (right_R - p_R).sum() - move / spread**2
+        curve = (p_R * (1 - p_R)).sum() + 1 / spread**2
+        move += slope / curve
+    return float(move)
 
 
 def expected_right(probability_N: FloatArray, *, sure: float = 0.8) -> tuple[float, float, float]:

@@ -7,6 +7,7 @@ from csl_dist.flag.edits.candidates import Edit, EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.findings import (
     ListName,
+    alternative_words,
     alternatives,
     describe,
     frame_log_odds,
@@ -164,3 +165,18 @@ def test_a_sentence_names_the_fix():
     sentence = describe(finding, ["cut", "peel"], fps=5.0)
     assert sentence.startswith("Labelled cut from 2.0 to 4.0 s, but peel fits better")
     assert "7 times as usual" in sentence
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (EditKind.RENAME, "peel from 2.0 to 4.0 s"),
+        (EditKind.DELETE, "part of peel from 2.0 to 4.0 s"),
+        (EditKind.INSERT, "a missing peel from 2.0 to 4.0 s"),
+        (EditKind.BOUNDARY, "a boundary that belongs at 2.0 s"),
+        (EditKind.SWAP, "cut and peel in the wrong order from 2.0 to 4.0 s"),
+    ],
+)
+def test_what_else_it_could_be_is_told_in_a_few_words(kind, words):
+    edit = made_edit(10, 20, kind, place=10)
+    assert alternative_words(edit, ["cut", "peel"], fps=5.0) == words
