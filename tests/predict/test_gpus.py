@@ -23,7 +23,13 @@ from csl_dist.cluster.stage import Stage
 from csl_dist.predict.stage import predict
 from csl_dist.training.inputs import open_inputs
 
-ray.init(num_cpus=2, num_gpus=int(sys.argv[2]), include_dashboard=False, log_to_driver=False)
+ray.init(
+    "local",
+    num_cpus=2,
+    num_gpus=int(sys.argv[2]),
+    include_dashboard=False,
+    log_to_driver=False,
+)
 asked = []
 run = ActorPool.run
 
