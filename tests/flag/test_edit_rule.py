@@ -25,7 +25,7 @@ from csl_dist.config import AuditConfig, FlagConfig, ManifestConfig, RunConfig, 
 from csl_dist.evaluate.metrics import flag_metrics
 from csl_dist.export import export
 from csl_dist.flag.edit_calibration import EditCalibration
-from csl_dist.flag.edit_rule import fix_of, near_rival
+from csl_dist.flag.edit_findings import fix_of, near_rival
 from csl_dist.flag.edits.candidates import Edit, EditKind
 from csl_dist.flag.edits.findings import Finding
 from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
