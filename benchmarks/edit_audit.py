@@ -24,7 +24,7 @@ from csl_dist.flag.edits.findings import Finding, log_odds_of, resolved
 from csl_dist.flag.edits.planted import PlantedKind, plant_mix
 from csl_dist.flag.edits.probability import EditModel
 from csl_dist.flag.edits.rehearsal import FIT_MIX, FIT_SEED, MAX_VIDEOS, FixExamples
-from csl_dist.flag.edits.segments import FloatArray
+from csl_dist.types import FloatArray
 
 TOLERANCE_SECONDS = 2.0
 

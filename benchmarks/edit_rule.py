@@ -22,7 +22,7 @@ from csl_dist.config import FlagConfig
 from csl_dist.flag.edit_rule import edit_flags, labelled_videos, learnt_edits
 from csl_dist.flag.edits.findings import ListName
 from csl_dist.flag.edits.labelled import OtherLabels
-from csl_dist.flag.edits.planted import PlantedError, PlantedKind
+from csl_dist.flag.edits.planted import PlantedKind, PlantedSpan
 from csl_dist.flag.edits.rehearsal import FIT_MIX
 from csl_dist.types import Annotation, Flag, FloatArray
 
@@ -91,7 +91,7 @@ def audit_of(
     return decision.flags, decision.calibration.as_json()["promise"]
 
 
-def is_hit(flag: Flag, error: PlantedError, fps: float) -> bool:
+def is_hit(flag: Flag, error: PlantedSpan, fps: float) -> bool:
     """Whether a flag shows an error of its list."""
     if flag.list != LIST_OF_KIND.get(error.kind, ListName.STEPS):
         return False

@@ -22,9 +22,10 @@ from csl_dist.flag.edits.emission import (
     permuted,
 )
 from csl_dist.flag.edits.evidence import evidence_rows, surprise
-from csl_dist.flag.edits.planted import PlantedError, PlantedKind, Planting, plant, plant_mix
-from csl_dist.flag.edits.segments import FloatArray, IntArray, segments_of
+from csl_dist.flag.edits.planted import PlantedKind, PlantedSpan, Planting, plant, plant_mix
+from csl_dist.flag.edits.segments import segments_of
 from csl_dist.flag.edits.statistics import Counts, Statistics, counts_of, statistics_of
+from csl_dist.types import FloatArray, IntArray
 
 SPAN_FRAMES = {"50salads": (5, 30), "gtea": (5, 30)}
 """Planted spans as real_data.py has them; elsewhere 10 to 60."""
@@ -65,7 +66,7 @@ class PlantedRow(NamedTuple):
     """
 
     labels_T: IntArray
-    errors: tuple[PlantedError, ...]
+    errors: tuple[PlantedSpan, ...]
     swap_seed: int | None
     order_T: IntArray
     moved_T: IntArray | None = None
@@ -77,7 +78,7 @@ class AuditedVideo:
 
     id: str
     labels_T: IntArray
-    errors: tuple[PlantedError, ...]
+    errors: tuple[PlantedSpan, ...]
     swap_seed: int | None
     order_T: IntArray
     edits: list[Edit]
@@ -165,9 +166,7 @@ def planted_labels(
         if kind is PlantedKind.SWAP and f"order{seed}__{video}" in data.arrays:
             order_T = data.arrays[f"order{seed}__{video}"]
             moved = np.flatnonzero(order_T != np.arange(len(order_T)))
-            error = PlantedError(
-                kind=kind, start=int(moved[0]), stop=int(moved[-1]) + 1, label=None
-            )
+            error = PlantedSpan(kind=kind, start=int(moved[0]), stop=int(moved[-1]) + 1, label=None)
             result[video] = PlantedRow(labels_T[order_T], (error,), seed, order_T)
             continue
         if kind is None:

@@ -37,9 +37,9 @@ from csl_dist.flag.edits.findings import (
     log_odds_of,
 )
 from csl_dist.flag.edits.planted import PlantedKind, foreign_labels, mixed_up_files
-from csl_dist.flag.edits.probability import SHIPPED, fit_calibration, with_reviews
+from csl_dist.flag.edits.probability import SHIPPED, fit_curve, with_reviews
 from csl_dist.flag.edits.rehearsal import FIT_MIX
-from csl_dist.flag.edits.segments import FloatArray
+from csl_dist.types import FloatArray
 
 STUDY_KINDS = (
     *(PlantedKind.MISLABEL, PlantedKind.RENAME, PlantedKind.PLAUSIBLE, PlantedKind.INSERT),
@@ -404,7 +404,7 @@ class Report:
             ]
         ]
         for dataset in self.datasets:
-            calibration = fit_calibration(
+            calibration = fit_curve(
                 [
                     pair
                     for s, run in self.runs.items()

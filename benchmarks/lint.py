@@ -29,7 +29,7 @@ from pathlib import Path
 import numpy as np
 from label_data import READERS, captaincook_with_errors
 
-from csl_dist.lint.corpus import Corpus, FloatArray, IntArray, corpus_of
+from csl_dist.lint.corpus import Corpus, corpus_of
 from csl_dist.lint.findings import TITLES, Kind
 from csl_dist.lint.run import lint
 from csl_dist.lint.sequences import LabelSequence, Step
@@ -44,6 +44,7 @@ from csl_dist.lint.statistics.planted import (
     rename_step,
     swap_neighbours,
 )
+from csl_dist.types import FloatArray, IntArray
 
 TUNED = ("knot_tying", "breakfast")
 SEEN = ("needle_passing", "50salads", "gtea", "cholec80")

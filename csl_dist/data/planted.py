@@ -69,7 +69,7 @@ def mislabel(
         others = np.setdiff1d(np.arange(num_classes), labels_T[span.start])
         return int(rng.choice(others))
 
-    spans = _free_spans(labels_T, rng, amount, margin=0)
+    spans = free_spans(labels_T, rng, amount, margin=0)
     return _relabelled(ErrorKind.MISLABEL, labels_T, {span: wrong_class(span) for span in spans})
 
 
@@ -83,7 +83,7 @@ def insert(
         others = np.setdiff1d(np.arange(num_classes), labels_T[span.start])
         return int(rng.choice(absent if len(absent) else others))
 
-    spans = _free_spans(labels_T, rng, amount, margin=1)
+    spans = free_spans(labels_T, rng, amount, margin=1)
     return _relabelled(ErrorKind.INSERT, labels_T, {span: wrong_class(span) for span in spans})
 
 
@@ -214,10 +214,13 @@ def _changed(
     )
 
 
-def _free_spans(
-    labels_T: IntArray, rng: np.random.Generator, amount: Amount, *, margin: int
+def free_spans(
+    labels_T: IntArray, rng: np.random.Generator, amount: Amount, *, margin: int, gap: int = 0
 ) -> list[Span]:
-    """Separate spans, each inside a labelled segment by a margin, until they cover the rate."""
+    """Separate spans, each inside a labelled segment by a margin, until they cover the rate.
+
+    `gap` is how many labelled frames there are between two of them, at least.
+    """
     segments = [s for s in runs_of(labels_T) if labels_T[s.start] >= 0 and len(s) > 2 * margin]
     if not segments:
         raise DataError("no labelled segment is long enough")
@@ -231,7 +234,7 @@ def _free_spans(
         room = len(segment) - 2 * margin
         length = min(room, int(rng.integers(amount.lengths[0], amount.lengths[1] + 1)))
         start = segment.start + margin + int(rng.integers(room - length + 1))
-        if free_T[start : start + length].all():
+        if free_T[max(start - gap, 0) : start + length + gap].all():
             free_T[start : start + length] = False
             spans.append(Span(start, start + length))
             covered += length

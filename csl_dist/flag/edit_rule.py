@@ -17,7 +17,7 @@ from csl_dist.flag.edits.files import best_files
 from csl_dist.flag.edits.findings import SHARED, ListName
 from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
 from csl_dist.flag.edits.probability import (
-    SHIPPED_CALIBRATION,
+    SHIPPED_CURVE,
     logit,
     move_by_reviews,
     move_to_share,
@@ -165,10 +165,10 @@ def _probability(
     config: FlagConfig,
 ) -> Callable[[FloatArray], FloatArray]:
     """From log-odds of steps to the probability of an error, by all that were found."""
-    excess = SHIPPED_CALIBRATION.excess(every_N) if len(every_N) else 0.0
+    excess = SHIPPED_CURVE.excess(every_N) if len(every_N) else 0.0
 
     def estimated(log_odds_N: FloatArray) -> FloatArray:
-        return SHIPPED_CALIBRATION.probability(log_odds_N, excess=excess)
+        return SHIPPED_CURVE.probability(log_odds_N, excess=excess)
 
     move = 0.0
     if config.expected_error_rate is not None and len(every_N):

@@ -10,8 +10,9 @@ from itertools import combinations
 
 import numpy as np
 
-from csl_dist.lint.corpus import Corpus, FloatArray, IntArray
+from csl_dist.lint.corpus import Corpus
 from csl_dist.lint.findings import Finding, Kind, TimeUnit, length_text
+from csl_dist.types import FloatArray, IntArray
 
 SHIFT_SECONDS = 2.0
 """Smaller differences of starts are never a habit."""

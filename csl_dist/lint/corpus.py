@@ -14,14 +14,12 @@ import numpy.typing as npt
 
 from csl_dist.errors import DataError
 from csl_dist.lint.sequences import LabelSequence
+from csl_dist.types import BoolArray, FloatArray, IntArray
 
-IntArray = npt.NDArray[np.integer[Any]]
-FloatArray = npt.NDArray[np.floating[Any]]
 Columns = tuple[IntArray, FloatArray, FloatArray, IntArray]
 """Class, start, stop and place in the file of each segment of a file."""
 MIN_STEPS = 3
 """Files with fewer steps may be the same by chance."""
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

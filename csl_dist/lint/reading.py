@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from csl_dist.lint.corpus import About, BoolArray, Corpus, FloatArray
+from csl_dist.lint.corpus import About, Corpus
 from csl_dist.lint.findings import Kind, TimeUnit, length_text
 from csl_dist.lint.statistics.background import background
 from csl_dist.lint.statistics.durations import DurationEvidence, duration_evidence
@@ -23,6 +23,7 @@ from csl_dist.lint.statistics.planted import (
     rename_step,
     swap_neighbours,
 )
+from csl_dist.types import BoolArray, FloatArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

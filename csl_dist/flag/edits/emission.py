@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from csl_dist.flag.edits.segments import UNLABELLED, FloatArray, IntArray
+from csl_dist.types import UNLABELLED, FloatArray, IntArray
 
 FLOOR = -5.0
 """Log-probability below which a class is no less likely: one frame must not decide a segment."""

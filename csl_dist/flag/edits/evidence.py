@@ -10,7 +10,7 @@ import numpy as np
 
 from csl_dist.flag.edits.candidates import Edit, EditKind
 from csl_dist.flag.edits.emission import Emission
-from csl_dist.flag.edits.segments import UNLABELLED, FloatArray, Segment
+from csl_dist.flag.edits.segments import Segment
 from csl_dist.flag.edits.statistics import (
     BINS,
     TERMS,
@@ -18,6 +18,7 @@ from csl_dist.flag.edits.statistics import (
     sequence_terms,
     usual_log_seconds,
 )
+from csl_dist.types import UNLABELLED, FloatArray
 
 COLUMNS = (
     "emission",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from csl_dist.flag.edits.planted import foreign_labels
-from csl_dist.flag.edits.segments import UNLABELLED, FloatArray, IntArray
+from csl_dist.types import UNLABELLED, FloatArray, IntArray
 
 LIKE = 0.2
 """Files whose lengths differ by more than this share can't have been mixed up."""

@@ -12,9 +12,9 @@ import numpy as np
 
 from csl_dist.flag.edits.candidates import Edit, EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
-from csl_dist.flag.edits.planted import PlantedError, PlantedKind
+from csl_dist.flag.edits.planted import PlantedKind, PlantedSpan
 from csl_dist.flag.edits.probability import EditModel
-from csl_dist.flag.edits.segments import FloatArray
+from csl_dist.types import FloatArray
 
 SHARED = 0.3
 """Of the shorter of two spans: sharing more, the one with lower log-odds goes."""
@@ -135,7 +135,7 @@ def overlap_of_shorter(a: Edit, b: Edit) -> float:
     return max(0, shared) / min(a.num_frames, b.num_frames)
 
 
-def overlap(edit: Edit, error: PlantedError) -> float:
+def overlap(edit: Edit, error: PlantedSpan) -> float:
     """Shared frames over frames of either, 0 to 1; 0 between a swap and what is none."""
     if is_swap(edit) != (error.kind is PlantedKind.SWAP):
         return 0.0
@@ -143,14 +143,14 @@ def overlap(edit: Edit, error: PlantedError) -> float:
     return shared / (edit.num_frames + error.stop - error.start - shared)
 
 
-def is_right_fix(edit: Edit, error: PlantedError) -> bool:
+def is_right_fix(edit: Edit, error: PlantedSpan) -> bool:
     """Whether an edit covers an error and undoes it: the span by half, the name exactly."""
     if edit.kind not in RIGHT_KINDS[error.kind] or overlap(edit, error) < 0.5:
         return False
     return error.label is None or edit.new_label == error.label
 
 
-def is_found(edit: Edit, error: PlantedError, *, tolerance_frames: float) -> bool:
+def is_found(edit: Edit, error: PlantedSpan, *, tolerance_frames: float) -> bool:
     """Whether an edit points at an error: half of the frames, or the boundary within tolerance."""
     if overlap(edit, error) >= 0.5:
         return True

@@ -6,8 +6,8 @@ from functools import lru_cache, reduce
 
 import numpy as np
 
-from csl_dist.flag.edits.segments import IntArray
 from csl_dist.flag.edits.statistics import Counts, Statistics, counts_of, statistics_of
+from csl_dist.types import IntArray
 
 KEPT_GROUPS = 8
 """Groups whose statistics are kept: videos of one group come one after the other, or nearly."""

@@ -11,16 +11,10 @@ from enum import StrEnum
 
 import numpy as np
 
+from csl_dist.data.planted import Amount, free_spans
 from csl_dist.errors import DataError
-from csl_dist.flag.edits.segments import (
-    UNLABELLED,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Segment,
-    neighbour_pairs,
-    segments_of,
-)
+from csl_dist.flag.edits.segments import Segment, neighbour_pairs, segments_of
+from csl_dist.types import UNLABELLED, BoolArray, FloatArray, IntArray
 
 
 class PlantedKind(StrEnum):
@@ -51,7 +45,7 @@ class PlantedKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlantedError:
+class PlantedSpan:
     """Frames [start, stop) whose labels are wrong, and what would be right."""
 
     kind: PlantedKind
@@ -64,12 +58,12 @@ class PlantedError:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlantedVideo:
+class PlantedLabels:
     """A video's labels with errors in them: frame t shows what was at `order_T[t]`."""
 
     labels_T: IntArray
     order_T: IntArray
-    errors: tuple[PlantedError, ...]
+    errors: tuple[PlantedSpan, ...]
 
     def wrong_T(self) -> BoolArray:
         """Frames (T,) that an error covers."""
@@ -104,7 +98,7 @@ class Planting:
 
 def plant(
     labels_T: IntArray, kind: PlantedKind, planting: Planting, *, video: str, seed: int
-) -> PlantedVideo:
+) -> PlantedLabels:
     """A video with errors of one kind; DataError where it has no room for them."""
     rng = np.random.default_rng([seed, *video.encode()])
     try:
@@ -115,7 +109,7 @@ def plant(
 
 def plant_mix(
     labels_T: IntArray, planting: Planting, *, video: str, seed: int
-) -> PlantedVideo | None:
+) -> PlantedLabels | None:
     """A video with errors of one kind drawn from the mix, or None where it has no room for them."""
     rng = np.random.default_rng([seed, 1, *video.encode()])
     kinds = list(planting.kinds)
@@ -131,9 +125,9 @@ def plant_mix(
     return None
 
 
-def untouched(labels_T: IntArray) -> PlantedVideo:
+def untouched(labels_T: IntArray) -> PlantedLabels:
     """A video without any planted error."""
-    return PlantedVideo(labels_T=labels_T, order_T=np.arange(len(labels_T)), errors=())
+    return PlantedLabels(labels_T=labels_T, order_T=np.arange(len(labels_T)), errors=())
 
 
 def mixed_up_files(lengths: Mapping[str, int], *, num_pairs: int, seed: int) -> dict[str, str]:
@@ -163,14 +157,14 @@ def foreign_labels(labels_T: IntArray, num_frames: int) -> IntArray:
     return np.pad(labels_T, (0, num_frames - len(labels_T)), mode="edge")
 
 
-def mislabel(labels_T: IntArray, planting: Planting, rng: np.random.Generator) -> PlantedVideo:
+def mislabel(labels_T: IntArray, planting: Planting, rng: np.random.Generator) -> PlantedLabels:
     """Spans within segments get another name, drawn evenly."""
     spans = _free_spans(labels_T, planting, rng, margin=0)
     names = {span: _other_class(span.label, planting, rng) for span in spans}
     return _renamed(labels_T, names, PlantedKind.MISLABEL)
 
 
-def insert(labels_T: IntArray, planting: Planting, rng: np.random.Generator) -> PlantedVideo:
+def insert(labels_T: IntArray, planting: Planting, rng: np.random.Generator) -> PlantedLabels:
     """Short spans inside segments get the name of a step, one that the video lacks if there is."""
     absent = np.setdiff1d(np.arange(planting.num_classes), labels_T)
     spans = _free_spans(labels_T, planting, rng, margin=1)
@@ -181,14 +175,14 @@ def insert(labels_T: IntArray, planting: Planting, rng: np.random.Generator) -> 
     return _renamed(labels_T, names, PlantedKind.INSERT)
 
 
-def rename(labels_T: IntArray, planting: Planting, rng: np.random.Generator) -> PlantedVideo:
+def rename(labels_T: IntArray, planting: Planting, rng: np.random.Generator) -> PlantedLabels:
     """Whole segments get another name than their own and their neighbours', drawn evenly."""
     return _rename_segments(
         labels_T, planting, rng, PlantedKind.RENAME, lambda *_: np.ones(planting.num_classes)
     )
 
 
-def confusable(labels_T: IntArray, planting: Planting, rng: np.random.Generator) -> PlantedVideo:
+def confusable(labels_T: IntArray, planting: Planting, rng: np.random.Generator) -> PlantedLabels:
     """Whole segments get a name drawn by how often models confuse it with theirs."""
     if planting.confusion_CC is None:
         raise DataError("the confusions of the classes are not given")
@@ -198,7 +192,7 @@ def confusable(labels_T: IntArray, planting: Planting, rng: np.random.Generator)
     )
 
 
-def plausible(labels_T: IntArray, planting: Planting, rng: np.random.Generator) -> PlantedVideo:
+def plausible(labels_T: IntArray, planting: Planting, rng: np.random.Generator) -> PlantedLabels:
     """Whole segments get a name drawn by how well it stands between their neighbours."""
     if planting.bigram_CC is None:
         raise DataError("the grammar of the classes is not given")
@@ -214,13 +208,13 @@ def plausible(labels_T: IntArray, planting: Planting, rng: np.random.Generator) 
     return _rename_segments(labels_T, planting, rng, PlantedKind.PLAUSIBLE, share_C)
 
 
-def occurrence(labels_T: IntArray, planting: Planting, rng: np.random.Generator) -> PlantedVideo:
+def occurrence(labels_T: IntArray, planting: Planting, rng: np.random.Generator) -> PlantedLabels:
     """Whole segments get the name of a step that the video has elsewhere."""
     present_C = np.isin(np.arange(planting.num_classes), labels_T).astype(float)
     return _rename_segments(labels_T, planting, rng, PlantedKind.OCCURRENCE, lambda *_: present_C)
 
 
-def merge(labels_T: IntArray, planting: Planting, rng: np.random.Generator) -> PlantedVideo:
+def merge(labels_T: IntArray, planting: Planting, rng: np.random.Generator) -> PlantedLabels:
     """Segments go under the name of the one before or after them."""
     segments = segments_of(labels_T)
     names: dict[Segment, int] = {}
@@ -237,12 +231,12 @@ def merge(labels_T: IntArray, planting: Planting, rng: np.random.Generator) -> P
     return _renamed(labels_T, names, PlantedKind.MERGE)
 
 
-def missing(labels_T: IntArray, planting: Planting, rng: np.random.Generator) -> PlantedVideo:
+def missing(labels_T: IntArray, planting: Planting, rng: np.random.Generator) -> PlantedLabels:
     """Steps are forgotten; a random cut divides their frames between both neighbours."""
     segments = segments_of(labels_T)
     wrong_T = labels_T.copy()
     taken: set[int] = set()
-    errors: list[PlantedError] = []
+    errors: list[PlantedSpan] = []
     done: dict[Segment, int] = {}
     for i in _segments_in_turn(segments, planting, rng):
         inside = 0 < i < len(segments) - 1
@@ -257,12 +251,12 @@ def missing(labels_T: IntArray, planting: Planting, rng: np.random.Generator) ->
         taken |= {i - 1, i, i + 1}
         done[own] = own.label
         errors.append(
-            PlantedError(kind=PlantedKind.MISSING, start=own.start, stop=own.stop, label=own.label)
+            PlantedSpan(kind=PlantedKind.MISSING, start=own.start, stop=own.stop, label=own.label)
         )
     return _planted(labels_T, wrong_T, errors)
 
 
-def shift(labels_T: IntArray, planting: Planting, rng: np.random.Generator) -> PlantedVideo:
+def shift(labels_T: IntArray, planting: Planting, rng: np.random.Generator) -> PlantedLabels:
     """Some boundaries move by a draw with a long tail, bounded by their segments."""
     pairs = neighbour_pairs(segments_of(labels_T))
     count = max(1, round(planting.boundary_share * len(pairs)))
@@ -278,7 +272,7 @@ def shift(labels_T: IntArray, planting: Planting, rng: np.random.Generator) -> P
     )
 
 
-def jitter(labels_T: IntArray, planting: Planting, rng: np.random.Generator) -> PlantedVideo:
+def jitter(labels_T: IntArray, planting: Planting, rng: np.random.Generator) -> PlantedLabels:
     """Every boundary moves by up to the shortest span, and half of the segment that it enters."""
     pairs = neighbour_pairs(segments_of(labels_T))
     longest = max(1, round(planting.span_seconds[0] * planting.fps))
@@ -292,7 +286,7 @@ def jitter(labels_T: IntArray, planting: Planting, rng: np.random.Generator) -> 
     )
 
 
-def swap(labels_T: IntArray, planting: Planting, rng: np.random.Generator) -> PlantedVideo:
+def swap(labels_T: IntArray, planting: Planting, rng: np.random.Generator) -> PlantedLabels:
     """Two random neighbouring segments change places, frames and labels together."""
     segments = segments_of(labels_T)
     pairs = neighbour_pairs(segments)
@@ -302,11 +296,11 @@ def swap(labels_T: IntArray, planting: Planting, rng: np.random.Generator) -> Pl
     first, second = segments[i], segments[i + 1]
     order_T = np.arange(len(labels_T))
     order_T[first.start : second.stop] = np.r_[second.start : second.stop, first.start : first.stop]
-    error = PlantedError(kind=PlantedKind.SWAP, start=first.start, stop=second.stop, label=None)
-    return PlantedVideo(labels_T=labels_T[order_T], order_T=order_T, errors=(error,))
+    error = PlantedSpan(kind=PlantedKind.SWAP, start=first.start, stop=second.stop, label=None)
+    return PlantedLabels(labels_T=labels_T[order_T], order_T=order_T, errors=(error,))
 
 
-PLANTERS: dict[PlantedKind, Callable[[IntArray, Planting, np.random.Generator], PlantedVideo]] = {
+PLANTERS: dict[PlantedKind, Callable[[IntArray, Planting, np.random.Generator], PlantedLabels]] = {
     PlantedKind.MISLABEL: mislabel,
     PlantedKind.RENAME: rename,
     PlantedKind.CONFUSABLE: confusable,
@@ -327,7 +321,7 @@ def _rename_segments(
     rng: np.random.Generator,
     kind: PlantedKind,
     weight_C: Callable[[int, int | None, int | None], FloatArray],
-) -> PlantedVideo:
+) -> PlantedLabels:
     """Renames segments in a drawn order until enough frames are wrong."""
     segments = segments_of(labels_T)
     names: dict[Segment, int] = {}
@@ -370,32 +364,11 @@ def _other_class(label: int, planting: Planting, rng: np.random.Generator) -> in
 def _free_spans(
     labels_T: IntArray, planting: Planting, rng: np.random.Generator, *, margin: int
 ) -> list[Segment]:
-    """Separate spans, each inside a segment by a margin, until they cover the rate."""
-    segments = [
-        s for s in segments_of(labels_T) if s.label != UNLABELLED and s.num_frames > 2 * margin
-    ]
-    if not segments:
-        raise DataError("no labelled segment is long enough")
-    free_T = labels_T != UNLABELLED
-    wanted = planting.rate * int(free_T.sum())
-    weight = np.array([s.num_frames for s in segments], dtype=float)
+    """Spans that never become one: a free frame is on either side."""
     low, high = (max(1, round(s * planting.fps)) for s in planting.span_seconds)
-    spans: list[Segment] = []
-    covered = failures = 0
-    while failures < 100 and (not spans or covered < wanted):
-        segment = segments[int(rng.choice(len(segments), p=weight / weight.sum()))]
-        room = segment.num_frames - 2 * margin
-        length = min(room, int(rng.integers(low, high + 1)))
-        start = segment.start + margin + int(rng.integers(room - length + 1))
-        # A free frame on either side, so that two planted spans never become one.
-        if not free_T[max(start - 1, 0) : start + length + 1].all():
-            failures += 1
-            continue
-        free_T[start : start + length] = False
-        spans.append(Segment(start, start + length, segment.label))
-        covered += length
-        failures = 0
-    return sorted(spans)
+    amount = Amount(rate=planting.rate, lengths=(low, high))
+    spans = free_spans(labels_T, rng, amount, margin=margin, gap=1)
+    return [Segment(span.start, span.stop, int(labels_T[span.start])) for span in spans]
 
 
 def _moved_boundaries(
@@ -405,11 +378,11 @@ def _moved_boundaries(
     kind: PlantedKind,
     frames: Callable[[int], int],
     most: float,
-) -> PlantedVideo:
+) -> PlantedLabels:
     """Moves the boundary after each named segment by `frames(room)` to a drawn side."""
     segments = segments_of(labels_T)
     wrong_T = labels_T.copy()
-    errors: list[PlantedError] = []
+    errors: list[PlantedSpan] = []
     end_of_last = 0
     for i in pairs:
         first, second = segments[i], segments[i + 1]
@@ -425,7 +398,7 @@ def _moved_boundaries(
         wrong_T[start:stop] = first.label if forward else second.label
         end_of_last = stop
         errors.append(
-            PlantedError(
+            PlantedSpan(
                 kind=kind,
                 start=start,
                 stop=stop,
@@ -436,20 +409,20 @@ def _moved_boundaries(
     return _planted(labels_T, wrong_T, errors)
 
 
-def _renamed(labels_T: IntArray, names: Mapping[Segment, int], kind: PlantedKind) -> PlantedVideo:
+def _renamed(labels_T: IntArray, names: Mapping[Segment, int], kind: PlantedKind) -> PlantedLabels:
     wrong_T = labels_T.copy()
     for segment, name in names.items():
         wrong_T[segment.start : segment.stop] = name
     errors = [
-        PlantedError(kind=kind, start=s.start, stop=s.stop, label=s.label) for s in sorted(names)
+        PlantedSpan(kind=kind, start=s.start, stop=s.stop, label=s.label) for s in sorted(names)
     ]
     return _planted(labels_T, wrong_T, errors)
 
 
-def _planted(labels_T: IntArray, wrong_T: IntArray, errors: list[PlantedError]) -> PlantedVideo:
+def _planted(labels_T: IntArray, wrong_T: IntArray, errors: list[PlantedSpan]) -> PlantedLabels:
     if not errors:
         raise DataError("it has no room for such an error")
-    return PlantedVideo(
+    return PlantedLabels(
         labels_T=wrong_T,
         order_T=np.arange(len(labels_T)),
         errors=tuple(sorted(errors, key=lambda e: e.start)),

@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 
 from csl_dist.flag.edits.candidates import EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
-from csl_dist.flag.edits.segments import BoolArray, FloatArray, IntArray
+from csl_dist.types import BoolArray, FloatArray, IntArray
 
 USED = (
     *("emission", "emission_low", "late_share", "least_family", "contrast"),
@@ -108,7 +108,7 @@ def blended(shipped: EditModel, own: EditModel) -> EditModel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
+class ProbabilityCurve:
     """P(error) of a finding: sigmoid(offset + slope * log-odds + weight * excess of its audit).
 
     Log-odds are fitted with planted errors, so that how many findings without any error reach a
@@ -133,7 +133,7 @@ class Calibration:
 
 MARKS = (-2.0, -1.0, 0.0)
 """Log-odds at which findings are counted."""
-SHIPPED_CALIBRATION = Calibration(
+SHIPPED_CURVE = ProbabilityCurve(
     offset=-0.181, slope=1.275, weight=1.152, clean_shares=(0.0280, 0.0091, 0.0014)
 )
 """Of renamed, deleted and inserted steps. Boundaries and order have none: how high right ones score
@@ -149,7 +149,7 @@ def excess_of(log_odds_N: FloatArray, clean_shares: Sequence[float]) -> float:
     return float(np.mean(ratios))
 
 
-def fit_calibration(audits: Sequence[tuple[FloatArray, BoolArray]]) -> Calibration:
+def fit_curve(audits: Sequence[tuple[FloatArray, BoolArray]]) -> ProbabilityCurve:
     """Fits on audits whose errors are known: log-odds of their findings, and which are right.
 
     Every audit counts alike, however many findings it has; some should have few errors or none.
@@ -173,7 +173,7 @@ def fit_calibration(audits: Sequence[tuple[FloatArray, BoolArray]]) -> Calibrati
         towards=(0.0, np.array([1.0, 1.0])),
         draw=0.001,
     )
-    return Calibration(
+    return ProbabilityCurve(
         offset=offset, slope=float(slope), weight=float(weight), clean_shares=clean_shares
     )
 

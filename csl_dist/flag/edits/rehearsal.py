@@ -21,10 +21,11 @@ from csl_dist.flag.edits.emission import (
 from csl_dist.flag.edits.evidence import evidence_rows
 from csl_dist.flag.edits.findings import is_right_fix
 from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
-from csl_dist.flag.edits.planted import PlantedError, PlantedKind, Planting, plant_mix, untouched
+from csl_dist.flag.edits.planted import PlantedKind, PlantedSpan, Planting, plant_mix, untouched
 from csl_dist.flag.edits.probability import EditModel, fitted_models
-from csl_dist.flag.edits.segments import FloatArray, IntArray, segments_of
+from csl_dist.flag.edits.segments import segments_of
 from csl_dist.flag.edits.statistics import Statistics, usual_log_seconds
+from csl_dist.types import FloatArray, IntArray
 
 FIT_MIX: dict[PlantedKind, float] = {
     PlantedKind.MISLABEL: 1,
@@ -67,7 +68,7 @@ class FixExamples:
         self._right: dict[EditKind, list[bool]] = {}
 
     def add(
-        self, edits: Sequence[Edit], evidence_NK: FloatArray, errors: Sequence[PlantedError]
+        self, edits: Sequence[Edit], evidence_NK: FloatArray, errors: Sequence[PlantedSpan]
     ) -> None:
         for edit, row in zip(edits, evidence_NK, strict=True):
             self._evidence.setdefault(edit.kind, []).append(row)

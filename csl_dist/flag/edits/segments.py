@@ -2,16 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.floating[Any]]
-IntArray = npt.NDArray[np.integer[Any]]
-BoolArray = npt.NDArray[np.bool_]
-
-UNLABELLED = -1
+from csl_dist.types import UNLABELLED, IntArray, runs_of
 
 
 class Segment(NamedTuple):
@@ -28,10 +23,7 @@ class Segment(NamedTuple):
 
 def segments_of(labels_T: IntArray) -> list[Segment]:
     """All segments in order, those without a label among them."""
-    if len(labels_T) == 0:
-        return []
-    cuts = [0, *(np.flatnonzero(np.diff(labels_T)) + 1).tolist(), len(labels_T)]
-    return [Segment(a, b, int(labels_T[a])) for a, b in pairwise(cuts)]
+    return [Segment(run.start, run.stop, int(labels_T[run.start])) for run in runs_of(labels_T)]
 
 
 def labels_of(segments: Iterable[Segment]) -> IntArray:

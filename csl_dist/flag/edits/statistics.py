@@ -10,13 +10,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from csl_dist.flag.edits.segments import (
-    FloatArray,
-    IntArray,
-    Segment,
-    labelled_chains,
-    segments_of,
-)
+from csl_dist.flag.edits.segments import Segment, labelled_chains, segments_of
+from csl_dist.types import FloatArray, IntArray
 
 CELL = 0.5
 """Added to every count of a bigram."""

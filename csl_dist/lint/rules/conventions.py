@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from csl_dist.lint.corpus import Corpus, FloatArray, IntArray
+from csl_dist.lint.corpus import Corpus
 from csl_dist.lint.findings import TITLES, Finding, Kind
 from csl_dist.lint.reading import Reading
 from csl_dist.lint.rules.files import same_labels
 from csl_dist.lint.statistics.durations import log_seconds
+from csl_dist.types import FloatArray, IntArray
 
 FileKey = tuple[str | None, str | None, str | None]
 """Video, file and annotator."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from csl_dist.lint.corpus import FloatArray, IntArray
 from csl_dist.lint.findings import Finding, Kind
 from csl_dist.lint.reading import SCORES, Reading, about_place
 from csl_dist.lint.statistics.evidence import (
@@ -25,6 +24,7 @@ from csl_dist.lint.statistics.evidence import (
     usual_steps,
 )
 from csl_dist.lint.statistics.grammar import Grammar, first_occurrences
+from csl_dist.types import FloatArray, IntArray
 
 UNCALIBRATED = {Kind.ORDER: 5.0, Kind.MISSING: 4.0, Kind.INSERTED: 8.0}
 """Least scores where there are too few videos for probabilities."""

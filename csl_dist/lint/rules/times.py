@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from csl_dist.lint.corpus import BoolArray, Corpus, FloatArray
+from csl_dist.lint.corpus import Corpus
 from csl_dist.lint.findings import Finding, Kind, TimeUnit
 from csl_dist.lint.reading import Reading, about_place
 from csl_dist.lint.statistics.durations import log_seconds
+from csl_dist.types import BoolArray, FloatArray
 
 ODD_DISTANCE = 5.0
 """Robust distances from the median from which a duration may be odd."""

@@ -5,7 +5,8 @@ It says nothing about order, and hides which step follows which; so order leaves
 
 import numpy as np
 
-from csl_dist.lint.corpus import BoolArray, Corpus, IntArray
+from csl_dist.lint.corpus import Corpus
+from csl_dist.types import BoolArray, IntArray
 
 MIN_VIDEOS = 5
 """Videos of a procedure before a class can be told to be its background."""

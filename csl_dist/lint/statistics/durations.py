@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from csl_dist.lint.corpus import BoolArray, Corpus, FloatArray, IntArray
+from csl_dist.lint.corpus import Corpus
+from csl_dist.types import BoolArray, FloatArray, IntArray
 
 MIN_MEMBERS = 12
 """Steps that a set needs before a duration is held against it."""

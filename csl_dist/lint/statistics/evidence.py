@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from csl_dist.lint.corpus import FloatArray, IntArray
 from csl_dist.lint.statistics.grammar import Grammar, first_occurrences
+from csl_dist.types import FloatArray, IntArray
 
 MIN_PROCEDURE_VIDEOS = 5
 """A procedure with fewer other videos takes precedence from all videos."""

@@ -12,7 +12,8 @@ from functools import cache
 
 import numpy as np
 
-from csl_dist.lint.corpus import Corpus, FloatArray, IntArray
+from csl_dist.lint.corpus import Corpus
+from csl_dist.types import FloatArray, IntArray
 
 SMOOTHING = 0.1
 """Added to each count of a transition over all videos."""

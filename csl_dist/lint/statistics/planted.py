@@ -9,9 +9,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from csl_dist.lint.corpus import Corpus, FloatArray, IntArray
+from csl_dist.lint.corpus import Corpus
 from csl_dist.lint.statistics.evidence import OrderEvidence, video_evidence
 from csl_dist.lint.statistics.grammar import Grammar
+from csl_dist.types import FloatArray, IntArray
 
 MIN_VIDEOS = 20
 """With fewer videos no probability is given."""

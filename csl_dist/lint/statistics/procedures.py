@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from csl_dist.lint.corpus import Corpus, IntArray
+from csl_dist.lint.corpus import Corpus
+from csl_dist.types import IntArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

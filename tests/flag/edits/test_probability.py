@@ -16,12 +16,12 @@ from csl_dist.flag.edits.findings import (
     overlap,
     resolved,
 )
-from csl_dist.flag.edits.planted import PlantedError, PlantedKind
+from csl_dist.flag.edits.planted import PlantedKind, PlantedSpan
 from csl_dist.flag.edits.probability import (
     ALIGNED,
     SHIPPED,
     expected_right,
-    fit_calibration,
+    fit_curve,
     fit_edit_model,
     with_expected_share,
     with_reviews,
@@ -77,7 +77,7 @@ def made_audit(num_errors, seed):
 
 def test_calibration_holds_at_rates_between_those_that_it_was_fitted_on():
     known = [made_audit(n, seed) for seed in range(8) for n in (0, 10, 20, 40, 80)]
-    calibration = fit_calibration(known)
+    calibration = fit_curve(known)
     for num_errors in (15, 30, 60):
         audits = [made_audit(num_errors, seed) for seed in range(100, 120)]
         promised, true = [], []
@@ -143,7 +143,7 @@ def test_frames_take_the_largest_log_odds_over_them():
 
 
 def test_overlap_is_shared_over_all_frames():
-    error = PlantedError(kind=PlantedKind.RENAME, start=10, stop=20, label=1)
+    error = PlantedSpan(kind=PlantedKind.RENAME, start=10, stop=20, label=1)
     assert overlap(made_edit(15, 25), error) == pytest.approx(5 / 15)
     assert is_right_fix(made_edit(9, 20), error)
     assert not is_right_fix(made_edit(9, 20, new_label=2), error)
@@ -151,7 +151,7 @@ def test_overlap_is_shared_over_all_frames():
 
 
 def test_a_boundary_is_found_when_its_place_is_within_tolerance():
-    error = PlantedError(kind=PlantedKind.SHIFT, start=100, stop=150, label=1, boundary=100)
+    error = PlantedSpan(kind=PlantedKind.SHIFT, start=100, stop=150, label=1, boundary=100)
     near = made_edit(130, 160, EditKind.BOUNDARY, place=130)
     assert not is_found(near, error, tolerance_frames=10)
     exact = made_edit(95, 150, EditKind.BOUNDARY, place=95)
