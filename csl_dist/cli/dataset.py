@@ -15,18 +15,19 @@ from csl_dist.types import Split
 @app.command(rich_help_panel="Dataset")
 def init(
     layout: Annotated[str, typer.Argument(help="Its layout, or `auto`.", metavar="LAYOUT")],
-    path: Annotated[Path, typer.Argument(help="Folder of the dataset.", metavar="PATH")],
+    path: Annotated[str, typer.Argument(help="Folder, file or URL.", metavar="PATH")],
     out: Annotated[Path, typer.Option(help="Config file to write.")] = Path("csl.yaml"),
 ) -> None:
     """Look at a dataset on disk and write a config for it."""
-    from csl_dist.data.init import config_text, draft_config, with_even_folds
+    from csl_dist.data.files import place
+    from csl_dist.data.init import config_text, draft_config, told, with_even_folds
     from csl_dist.data.layouts import read_dataset
 
     if out.exists():
         raise ConfigError(f"{out} exists already; remove it, or give another --out")
-    path = path.absolute()
-    draft = draft_config(layout, path, out.absolute())
-    name = path.stem or "mine"
+    folder = place(path).absolute()
+    draft = draft_config(layout, folder, out.absolute())
+    name = folder.stem or "mine"
     dataset = read_dataset(_parsed(config_text(draft, name), out))
     if "folds" in draft.dataset:
         draft = with_even_folds(draft, dataset)
@@ -37,9 +38,11 @@ def init(
         raise ConfigError(f"can't write {out}: {error.strerror}") from error
     for problem in dataset.problems:
         complain("problem", problem)
+    for line in told(draft, dataset):
+        say(f"  {line}")
     say(
         f"{out}: {draft.layout} layout, {len(dataset.videos)} videos, "
-        f"{len(dataset.classes)} classes; next: csl check {out}"
+        f"{len(dataset.classes)} classes; change what was guessed there; next: csl check {out}"
     )
 
 
@@ -64,6 +67,8 @@ def check(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
             bar.advance()
     lines = summaries(dataset, facts)
     console.print(tables.dataset_table(lines), tables.class_table(dataset.classes, lines))
+    for note in dataset.notes:
+        say(note)
     turned = orientation(facts)
     if turned is not None:
         say(turned)

@@ -44,6 +44,8 @@ class Dataset:
     read_track: Callable[[Video], LabelTrack]
     problems: tuple[str, ...] = ()
     """What is wrong with the list of videos; `csl check` prints it, everything else refuses it."""
+    notes: tuple[str, ...] = ()
+    """What was left out of the labels, a sentence each; `csl check` and `csl init` print it."""
     folds: tuple[Fold, ...] = ()
     length_mismatch: str = "error"
     features_frames_last: bool = False

@@ -1,9 +1,8 @@
 """Label and list files as people write them: with a BOM, CRLF, trailing blanks."""
 
-from pathlib import Path
-
 import numpy as np
 
+from csl_dist.data.files import AnyPath, read_bytes
 from csl_dist.errors import DataError
 from csl_dist.types import UNLABELLED, IntArray
 
@@ -12,12 +11,10 @@ UNLABELLED_NAMES = ("", "-")
 only the second does."""
 
 
-def read_lines(path: str | Path) -> list[str]:
+def read_lines(path: str | AnyPath) -> list[str]:
     """The stripped lines of a file; blank lines at its end do not count."""
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise DataError(f"can't read {path}: {error.strerror}") from error
+        text = read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8 text ({error}); convert it") from error
     lines = [line.strip() for line in text.splitlines()]

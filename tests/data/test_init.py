@@ -60,7 +60,7 @@ def test_init_makes_a_manifest_of_videos_and_labels_of_the_same_name(
         ("mstcn", "not in the mstcn layout: it lacks mapping.txt, groundTruth"),
         (
             "auto",
-            "none of the known layouts: manifest lacks manifest.csv; cholec80 lacks",
+            "none of the known layouts: manifest lacks manifest.csv; ",
         ),
         ("manifest", "found 1 media and 0 label files"),
         ("coco", "'coco' is not one of auto, manifest"),
