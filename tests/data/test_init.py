@@ -3,6 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from format_files import SAMPLES, write_sample
 from layout_files import WRITERS, write_cholec80, write_mstcn
 
 from csl_dist.config import load_config
@@ -79,9 +80,9 @@ def test_recognise_prefers_the_layout_that_lacks_nothing(tmp_path: Path) -> None
     assert recognise(tmp_path) == "cholec80"
 
 
-@pytest.mark.parametrize("layout", WRITERS)
+@pytest.mark.parametrize("layout", [*WRITERS, *SAMPLES])
 def test_labels_alone_are_recognised_where_no_media_are_needed(tmp_path: Path, layout: str) -> None:
-    WRITERS[layout](tmp_path)
+    WRITERS[layout](tmp_path) if layout in WRITERS else write_sample(layout, tmp_path)
     for media in ("videos", "features", "tea/features_10fps"):
         shutil.rmtree(tmp_path / media, ignore_errors=True)
     assert recognise(tmp_path, media="optional") == layout

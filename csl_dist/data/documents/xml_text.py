@@ -69,11 +69,11 @@ class XmlText:
 
         def closed(_: str) -> None:
             element = path.pop()
-            at = place()
-            element.closing = element.opened if at <= element.start else at
-            element.stop = element.opened
-            if at > element.start:
-                element.stop = self.text.index(">", at) + 1
+            element.closing = element.stop = element.opened
+            # Of <a/>, expat does not tell the end.
+            if not self.text.endswith("/>", element.start, element.opened):
+                element.closing = place()
+                element.stop = self.text.index(">", element.closing) + 1
 
         def data_found(text: str) -> None:
             path[-1].text += text
@@ -106,7 +106,7 @@ class XmlText:
 
     def set_text(self, element: Element, value: str) -> Patch:
         """The change of all text inside an element."""
-        if element.closing == element.opened == element.stop:
+        if element.stop == element.opened:
             start_tag = self.text[element.start : element.opened - 2].rstrip()
             return Patch(
                 element.start, element.stop, f"{start_tag}>{escape(value)}</{element.tag}>"

@@ -218,7 +218,7 @@ class CvatDocument:
             return []
         image = self._images[frame]
         text = f'<tag label={quoteattr(label)} source="manual"/>'
-        if image.closing == image.opened == image.stop:
+        if image.stop == image.opened:
             opening = self.xml.text[image.start : image.opened - 2].rstrip()
             return [Patch(image.start, image.stop, f"{opening}>{text}</image>")]
         return [Patch(image.closing, image.closing, text)]
