@@ -3,12 +3,12 @@
 import base64
 import io
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
 from csl_dist.audit.reader import Audit
+from csl_dist.data.files import exists
 from csl_dist.data.media.pixels import pixel_source
 from csl_dist.errors import CslError
 from csl_dist.types import Media, Span
@@ -20,7 +20,7 @@ PER_SPAN = 3
 def span_pictures(audit: Audit, video: str, spans: Sequence[Span]) -> dict[Span, list[str]]:
     """Data URIs of a few frames of each span, first to last; empty if they can't be decoded."""
     found = audit.videos_by_id[video]
-    if found.media is Media.FEATURES or not Path(found.source).exists():
+    if found.media is Media.FEATURES or not exists(found.source):
         return {}
     annotation = audit.annotation(video)
     source = pixel_source(found)

@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from csl_dist.data.files import exists, is_url, open_file, signature
 from csl_dist.data.media.frames import FrameFolder
-from csl_dist.data.media.video import VideoFile, whole_frames
+from csl_dist.data.media.pixels import pixel_source
+from csl_dist.data.media.video import whole_frames
 from csl_dist.errors import DataError
 from csl_dist.service.audits import NotFoundError
 from csl_dist.types import Annotation, Media, Video
@@ -23,7 +25,9 @@ def shown_as(video: Video, annotation: Annotation) -> tuple[str, str | None]:
     """How the page shows a video, and a note about it."""
     if video.media is Media.FEATURES:
         return "features", "This run reads ready-made features, so there is no picture."
-    if not Path(video.source).exists():
+    if is_url(video.source) and video.media is Media.VIDEO and exists(video.source):
+        return "frames", "The video lies in a bucket, so single frames are shown."
+    if not exists(video.source):
         return (
             "missing",
             f"{video.source} is not on the machine of this service, so there is no picture.",
@@ -44,30 +48,31 @@ def frame_picture(video: Video, annotation: Annotation, frame: int, width: int) 
             f"video {video.id!r} has {annotation.num_frames:,} frames, so that there is no frame "
             f"{frame}"
         )
-    if video.media is Media.FEATURES or not Path(video.source).exists():
+    if video.media is Media.FEATURES or not exists(video.source):
         raise NotFoundError(f"video {video.id!r} has no pictures on this machine")
     seconds = float(annotation.source_times_T[frame])
-    changed = Path(video.source).stat().st_mtime_ns
-    return _jpeg(video.source, video.media, video.source_fps, changed, seconds, width)
+    folder = video.media is Media.FRAMES and not is_url(video.source)
+    version = str(Path(video.source).stat().st_mtime_ns) if folder else signature(video.source)[1]
+    return _jpeg(video, version, seconds, width)
 
 
 @lru_cache(CACHED_PICTURES)
-def _jpeg(source: str, media: Media, fps: float, changed: int, seconds: float, width: int) -> bytes:
+def _jpeg(video: Video, version: str, seconds: float, width: int) -> bytes:
     """Cached, as a frame is often shown again soon."""
-    if media is Media.FRAMES:
-        pictures = _pictures(source, fps, changed)
+    if video.media is Media.FRAMES:
+        pictures = _pictures(video.source, video.source_fps, version)
         path = pictures[min(pictures, key=lambda at: abs(at - seconds))]
         try:
-            with Image.open(path) as picture:
+            with open_file(path) as file, Image.open(file) as picture:
                 return _encoded(picture.convert("RGB"), width)
         except OSError as error:
             raise DataError(f"{path} can't be read ({error}); replace it") from error
-    [pixels] = whole_frames(VideoFile(source).decode(np.array([seconds])))
+    [pixels] = whole_frames(pixel_source(video).decode(np.array([seconds])))
     return _encoded(Image.fromarray(pixels), width)
 
 
 @lru_cache(CACHED_FOLDERS)
-def _pictures(source: str, fps: float, changed: int) -> dict[float, str]:
+def _pictures(source: str, fps: float, version: str) -> dict[float, str]:
     """Cached, as listing a folder of 100,000 pictures takes a while."""
     return FrameFolder(source, fps).pictures()
 

@@ -84,6 +84,7 @@ class VideoFacts(BaseModel):
     num_frames: int
     duration: float
     fps: float
+    start_seconds: float = Field(description="Where in its file the video begins.")
     media: Literal["video", "frames", "features", "missing"]
     note: str | None = Field(description="Why there is no picture, or why single frames are shown.")
     labels: list[list[int]] = Field(

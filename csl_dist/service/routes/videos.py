@@ -50,6 +50,7 @@ def _video_facts(opened: OpenAudit, video_id: str) -> dict[str, Any]:
         "num_frames": annotation.num_frames,
         "duration": annotation.duration or float(annotation.times_T[-1]) + 1 / fps,
         "fps": fps,
+        "start_seconds": video.start_seconds,
         "media": media,
         "note": note,
         "labels": [

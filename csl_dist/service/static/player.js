@@ -17,6 +17,7 @@ export class Player {
   open(facts, urls) {
     this.stop();
     Object.assign(this, { facts, urls });
+    this.offset = facts.start_seconds ?? 0; // several videos may be ranges of one file
     this.show(facts.media, facts.note);
   }
 
@@ -65,14 +66,14 @@ export class Player {
   seek(frame) {
     this.frame = Math.min(this.facts.num_frames - 1, Math.max(0, frame));
     // Slightly after the frame's start: the start itself may show the frame before.
-    if (this.mode === "video") this.video.currentTime = this.secondsOf(this.frame) + 0.25 / this.facts.fps;
+    if (this.mode === "video") this.video.currentTime = this.offset + this.secondsOf(this.frame) + 0.25 / this.facts.fps;
     if (this.mode === "frames") this.picture.src = this.urls.picture(this.frame);
     this.onMove(this.frame);
   }
 
   /** Moves the cursor to the time of the video. */
   followVideo() {
-    this.frame = this.frameAt(this.video.currentTime - 0.25 / this.facts.fps);
+    this.frame = this.frameAt(this.video.currentTime - this.offset - 0.25 / this.facts.fps);
     this.onMove(this.frame);
   }
 
@@ -98,8 +99,9 @@ export class Player {
     this.video.play().catch(() => this.stop());
     const step = () => {
       if (this.playing !== playback || this.mode !== "video") return;
-      if (this.video.currentTime >= this.secondsOf(last) + 1 / this.facts.fps || this.video.ended) {
-        this.video.currentTime = this.secondsOf(first);
+      const seconds = this.video.currentTime - this.offset;
+      if (seconds >= this.secondsOf(last) + 1 / this.facts.fps || this.video.ended) {
+        this.video.currentTime = this.offset + this.secondsOf(first);
         if (this.video.ended) this.video.play().catch(() => this.stop());
       }
       this.followVideo();
