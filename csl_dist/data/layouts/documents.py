@@ -223,8 +223,8 @@ class DocumentLayout:
                     stop_seconds=about.stop_seconds,
                 )
             )
-        labels = {segment.label for own in found.values() for segment in own}
-        classes = tuple(sorted(labels - {""}))
+        names = {segment.label for own in found.values() for segment in own}
+        classes = tuple(sorted(names - {""}))
         lengths = {v: a.seconds for v, a in sets.about.items() if a.seconds is not None}
         return Dataset(
             classes=classes,
