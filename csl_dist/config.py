@@ -224,6 +224,19 @@ class AnnotatedConfig(SegmentedConfig):
     """`own`: all videos are audited, so that folds are needed. Or lists of ids."""
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class LerobotConfig(SegmentedConfig):
+    """LeRobot v3: episodes of robots as ranges of shared video files."""
+
+    layout: Literal["lerobot"] = "lerobot"
+    track: str | None = None
+    """Which subtasks to audit: `dense`, `sparse`, `subtasks` or `language`."""
+    camera: str | None = None
+    """The video feature to look at; None takes the first."""
+    splits: Splits = "own"
+    """`own`: all episodes are audited, so that folds are needed. Or lists of ids."""
+
+
 Column = str | int
 """A column's name, or its number from 0 in files without a header."""
 
@@ -293,6 +306,7 @@ DatasetConfig = Annotated[
     | EgoperConfig
     | MstcnConfig
     | ActivityNetConfig
+    | LerobotConfig
     | AnnotatedConfig
     | SegmentsConfig,
     Field(discriminator="layout"),

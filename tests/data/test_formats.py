@@ -5,9 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from format_files import FPS, SAMPLES, drawn, write_sample
+from format_files import FPS, NUM_FRAMES, SAMPLES, TIMES_T, drawn, renaming, write_sample
 
-from csl_dist.data.documents.edits import Edge, Renaming
 from csl_dist.data.layouts import (
     LAYOUTS,
     Dataset,
@@ -18,22 +17,6 @@ from csl_dist.data.layouts import (
 from csl_dist.data.layouts.documents import DocumentLayout
 from csl_dist.data.tracks import SegmentTrack
 from csl_dist.types import IntArray, Video
-
-NUM_FRAMES = 40
-TIMES_T = np.arange(NUM_FRAMES) / FPS
-
-
-def edge(frame: int) -> Edge:
-    """Before a frame of a video of 40 frames."""
-    if frame == 0:
-        return Edge(after=-np.inf, at=0.0, middle=-np.inf)
-    if frame == NUM_FRAMES:
-        return Edge(after=TIMES_T[-1], at=NUM_FRAMES / FPS, middle=np.inf)
-    return Edge(after=TIMES_T[frame - 1], at=TIMES_T[frame], middle=(frame - 0.5) / FPS)
-
-
-def renaming(start: int, stop: int, label: str) -> Renaming:
-    return Renaming(start=edge(start), stop=edge(stop), label=label)
 
 
 def raster(segments: tuple[tuple[float, float, str], ...], classes: tuple[str, ...]) -> IntArray:

@@ -9,19 +9,21 @@ import numpy as np
 import pytest
 from format_files import SAMPLES, write_sample
 from layout_files import WRITERS, touch
+from lerobot_files import write_lerobot
 
 from csl_dist.config import DATASET_SECTIONS, DatasetConfig, ManifestConfig
 from csl_dist.data.layouts import LAYOUTS, open_dataset, read_dataset
 from csl_dist.errors import DataError
 
 ALL: dict[str, Callable[[Path], DatasetConfig]] = WRITERS | {
-    layout: partial(write_sample, layout) for layout in SAMPLES
+    "lerobot": partial(write_lerobot, videos=False),
 }
+ALL |= {layout: partial(write_sample, layout) for layout in SAMPLES}
 MEDIA_FOLDERS = ("videos", "features", "tea/features_10fps")
 
 
 def test_every_layout_has_its_section_in_the_config() -> None:
-    assert list(LAYOUTS) == list(DATASET_SECTIONS) == [*WRITERS, *SAMPLES]
+    assert list(LAYOUTS) == list(DATASET_SECTIONS) == list(ALL)
     for name, layout in LAYOUTS.items():
         assert layout.name == name
 

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from layout_files import touch
 
 from csl_dist.config import AnnotatedConfig, ColumnsConfig, SegmentsConfig
+from csl_dist.data.documents.edits import Edge, Renaming
 
 FPS = 10
 DRAWN = {
@@ -18,6 +20,23 @@ DRAWN = {
     "v2": ((0.0, 1.0, "stir"), (1.0, 3.0, "cut")),
 }
 """Start, stop and label of every segment, by video."""
+
+NUM_FRAMES = 40
+TIMES_T = np.arange(NUM_FRAMES) / FPS
+
+
+def edge(frame: int) -> Edge:
+    """Before a frame of a video of 40 frames."""
+    if frame == 0:
+        return Edge(after=-np.inf, at=0.0, middle=-np.inf)
+    if frame == NUM_FRAMES:
+        return Edge(after=TIMES_T[-1], at=NUM_FRAMES / FPS, middle=np.inf)
+    return Edge(after=TIMES_T[frame - 1], at=TIMES_T[frame], middle=(frame - 0.5) / FPS)
+
+
+def renaming(start: int, stop: int, label: str) -> Renaming:
+    return Renaming(start=edge(start), stop=edge(stop), label=label)
+
 
 Config = AnnotatedConfig | SegmentsConfig
 

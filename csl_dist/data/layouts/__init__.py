@@ -24,7 +24,7 @@ from csl_dist.data.formats import (
 )
 from csl_dist.data.formats.format import Format
 from csl_dist.data.formats.tables import ASSEMBLY101, EPIC_KITCHENS, JIGSAWS, SEGMENTS
-from csl_dist.data.layouts import activitynet, cholec80, egoper, manifest, mstcn
+from csl_dist.data.layouts import activitynet, cholec80, egoper, lerobot, manifest, mstcn
 from csl_dist.data.layouts.documents import DocumentLayout
 from csl_dist.data.layouts.layout import Edits, Layout
 from csl_dist.data.layouts.output import OutputFolder
@@ -54,6 +54,7 @@ FOLDERS: tuple[Layout[Any], ...] = (
     egoper.LAYOUT,
     mstcn.LAYOUT,
     activitynet.LAYOUT,
+    lerobot.LAYOUT,
 )
 """Layouts with folders or lists of their own."""
 DOCUMENTS: tuple[Format, ...] = (
