@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from csl_dist.config import ManifestConfig
 from csl_dist.data.dataset import Dataset
-from csl_dist.data.files import AnyPath, exists, joined, place, read_bytes
+from csl_dist.data.files import AnyPath, joined, place, read_bytes
 from csl_dist.data.layouts.entries import EntryFiles, EntryTracks
 from csl_dist.data.layouts.layout import DEFAULT_FOLDS, Draft, FolderLayout, Parts
 from csl_dist.data.layouts.pairing import paired_rows
@@ -149,6 +149,6 @@ def _read_classes(path: AnyPath, videos: list[Video]) -> tuple[str, ...]:
         return tuple(line for line in read_lines(path) if line)
     names: set[str] = set()
     for video in videos:
-        if exists(video.labels):
+        if place(video.labels).exists():
             names.update(read_lines(video.labels))
     return tuple(sorted(names.difference(UNLABELLED_NAMES)))
