@@ -14,8 +14,11 @@ from csl_dist.config import AnnotatedConfig, SegmentsConfig
 from csl_dist.data.dataset import Dataset
 from csl_dist.data.documents.document import About, Document
 from csl_dist.data.documents.edits import Change, changes_of
+from csl_dist.data.documents.json_text import JsonText
 from csl_dist.data.documents.segment import Segment, overlaps
-from csl_dist.data.files import AnyPath, place, read_bytes
+from csl_dist.data.documents.text import decoded
+from csl_dist.data.documents.xml_text import XmlText
+from csl_dist.data.files import AnyPath, open_file, place, read_bytes
 from csl_dist.data.formats.format import Format
 from csl_dist.data.layouts.layout import DEFAULT_FOLDS, Draft, Edits, refuse_missing
 from csl_dist.data.layouts.output import OutputFolder, found_at, places, put_bytes
@@ -251,35 +254,52 @@ def _refuse_unknown_annotator(config: Config, sets: LabelSets) -> None:
 def files_at(path: AnyPath, format_: Format, *, looked_into: bool = False) -> list[AnyPath]:
     """Label files of a format: the one at a path, or all below it.
 
-    Files whose ending other kinds share must look like the format, unless the path is one of them;
-    with `looked_into`, all must.
+    With `looked_into`, all must look like the format. Else a file is left out only if others share
+    its ending and it is well-formed but of another kind: one that is broken is not passed over.
     """
     if path.is_file():
         fits = any(PurePosixPath(path.name).match(PurePosixPath(p).name) for p in format_.patterns)
         return [path] if not looked_into or (fits and _looks_like(path, format_)) else []
     if not path.is_dir():
         return []
-    found: list[AnyPath] = []
+    unlike: list[AnyPath] = []
     for pattern in format_.patterns:
-        found = sorted(f for f in path.rglob(pattern) if f.is_file() and not f.name.startswith("."))
-        found = [
-            file
-            for file in found
-            if (file.suffix.lower() not in SHARED_SUFFIXES and not looked_into)
-            or _looks_like(file, format_)
-        ]
-        if found:
-            break
-    return found
+        files: list[AnyPath] = sorted(path.rglob(pattern), key=str)
+        files = [file for file in files if file.is_file() and not file.name.startswith(".")]
+        alike = [file for file in files if _looks_like(file, format_)]
+        if alike and not looked_into:
+            own_folder = "/" in pattern
+            return [f for f in files if f in alike or own_folder or not _is_other_kind(f)]
+        if alike:
+            return alike
+        unlike = unlike or files
+    return [] if looked_into else unlike
 
 
 def _looks_like(file: AnyPath, format_: Format) -> bool:
-    if isinstance(file, Path):
-        with file.open("rb") as opened:
-            head = opened.read(HEAD_BYTES)
-    else:
-        head = file.read_bytes()[:HEAD_BYTES]
-    return format_.looks_like(head.decode("utf-8", errors="replace"))
+    return format_.looks_like(_head(file).decode("utf-8", errors="replace"))
+
+
+def _head(file: AnyPath) -> bytes:
+    with open_file(str(file)) as opened:
+        return bytes(opened.read(HEAD_BYTES))
+
+
+def _is_other_kind(file: AnyPath) -> bool:
+    """Whether a file that does not look like labels is a whole file of something else."""
+    suffix = file.suffix.lower()
+    if suffix not in SHARED_SUFFIXES:
+        return False
+    source = None
+    try:
+        source = decoded(read_bytes(file), str(file))
+        if suffix == ".json":
+            JsonText(source)
+        elif suffix == ".xml":
+            XmlText(source)
+    except DataError:
+        return False
+    return bool(source.text.strip())
 
 
 def drafted(draft: Draft, format_: Format, config: Config) -> Draft:
