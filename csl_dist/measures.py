@@ -18,6 +18,12 @@ MEASURES = ("csl", "margin", "aum")
 BASES = (*MEASURES, *(f"{name}{LATE}" for name in MEASURES), "final")
 """What is stored; smoothing is applied when a score is read."""
 
+SUSPICION = "suspicion"
+"""Of a frame: what speaks for a change of its step or of a boundary; by the rule `edits` alone."""
+ORDER = "order"
+"""Of a frame: what speaks for its step being out of order; by the rule `edits` alone."""
+FRAME_SCORES = (SUSPICION, ORDER)
+
 PAPERS_SCORE = f"csl{SMOOTHED}"
 
 SMOOTHINGS = ("", SMOOTHED, SEGMENT)

@@ -14,8 +14,11 @@ import pandas as pd
 import xarray as xr
 
 from csl_dist.audit.revision import AuditStore
+from csl_dist.config import COMMITTEE
 from csl_dist.errors import DataError, NotReadyError
 from csl_dist.flag.calibration import AnyCalibration
+from csl_dist.flag.edit_calibration import EditCalibration
+from csl_dist.flag.edits.conventions import Convention
 from csl_dist.flag.record import AuditRecord
 from csl_dist.measures import base_and_smoothing
 from csl_dist.predict.trajectories import Trajectory, TrajectoryStore
@@ -197,13 +200,17 @@ class Audit:
         self.record  # noqa: B018  says so where there are none yet
         return self._audits.flags(self.revision)
 
+    def conventions(self) -> list[Convention]:
+        """Disagreements that are the same in most videos: told once, and not among the flags."""
+        return self._audits.conventions(self.revision) if self.revision else []
+
     def corrections(self) -> pd.DataFrame:
         """Spans whose label this audit corrected; empty where it corrected none."""
         return self._audits.corrections(self.revision) if self.revision else pd.DataFrame()
 
     def calibration(self) -> AnyCalibration | None:
         """What the rule finds of planted errors; None before there are flags."""
-        return self._audits.calibration(self.revision) if self.revision else None
+        return self._calibration if self.revision else None
 
     def metrics(self) -> dict[str, Any] | None:
         """How well known errors were found; None where none are known, or it was not measured."""
@@ -246,9 +253,24 @@ class Audit:
         window = self.config.score.window
         return smoothed_as_named(score_T, labels_T, smoothing=smoothing, window=window)
 
+    def below(self, *, top: int | None = None) -> pd.DataFrame:
+        """What lies below the line, next to be looked at; empty by rules other than `edits`."""
+        self.record  # noqa: B018  says so where there are no flags yet
+        return self._below.head(top if top is not None else len(self._below))
+
+    @cached_property
+    def _below(self) -> pd.DataFrame:
+        return self._audits.below(self.revision)
+
     def deciding_score(self, video: str, *, labels: Labels | None = None) -> FloatArray:
-        """The score (T,) that is compared with the threshold, of one scorer or of both."""
+        """The score (T,) behind the flags: `suspicion`, or what is compared with a threshold.
+
+        Under other `labels`, suspicion of frames that changed is only how much models prefer yet
+        another label; what else speaks against these labels, the next audit tells.
+        """
         settings, scales = self.settings, self.record.scales
+        if settings.scorer == COMMITTEE:
+            return self._suspicion(self._known(video), labels)
         name = settings.flag.score
         if scales is None or settings.framewise is None:
             return self.score(video, name, labels=labels, scorer=settings.scorer)
@@ -258,6 +280,24 @@ class Audit:
             self.score(video, name, labels=labels, scorer=settings.framewise),
             (temporal, framewise),
         )
+
+    def _suspicion(self, video: str, labels: Labels | None) -> FloatArray:
+        suspicion_T = self._audits.frame_scores(self.revision, video)[0]
+        if labels is None:
+            return suspicion_T
+        calibration, annotation = self._calibration, self.annotation(video)
+        assert isinstance(calibration, EditCalibration), "every audit by this rule has one"
+        given_T = class_ids(labels, self.classes, video, annotation.num_frames)
+        changed = np.flatnonzero(given_T != annotation.labels_T)
+        read = [self.log_probabilities(video, scorer=s).read() for s in calibration.families]
+        preferred_T = calibration.preference_of(read, given_T)
+        result_T = suspicion_T.copy()
+        result_T[changed] = np.where(given_T < 0, np.nan, preferred_T)[changed]
+        return result_T
+
+    @cached_property
+    def _calibration(self) -> AnyCalibration:
+        return self._audits.calibration(self.revision)
 
     def annotation(self, video: str, *, scorer: str | None = None) -> Annotation:
         """The labels and times of a video's frames, as this audit saw them."""

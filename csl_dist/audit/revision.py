@@ -6,21 +6,26 @@ measured of it afterwards, are added. A number is used once, also when its audit
 """
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
 
 from csl_dist.errors import DataError, NotReadyError, StorageError
 from csl_dist.flag.calibration import AnyCalibration, calibration_from
+from csl_dist.flag.decide import Decision
+from csl_dist.flag.edits.conventions import Convention
+from csl_dist.flag.edits.labelled import LabelledVideo, segments_table, videos_of_table
 from csl_dist.flag.record import AuditRecord
 from csl_dist.flag.rules import with_all_columns
 from csl_dist.score.store import ScoreStore
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.run_file import put_videos, read_videos
 from csl_dist.storage.tables import put_table, read_table
-from csl_dist.storage.url import Storage, at_once
-from csl_dist.types import Video
+from csl_dist.storage.url import Storage, at_once, key_part
+from csl_dist.storage.zarr import ChunkReader, create_array
+from csl_dist.types import FloatArray, Video
 
 
 class AuditStore:
@@ -74,6 +79,23 @@ class AuditStore:
         """The flags of an audit, worst first."""
         return with_all_columns(read_table(self._folder(number), RunPaths.FLAGS))
 
+    def below(self, number: int) -> pd.DataFrame:
+        """What lies below the line, next to be looked at; empty by rules that know no such."""
+        folder = self._folder(number)
+        found = folder.exists(RunPaths.BELOW)
+        return with_all_columns(read_table(folder, RunPaths.BELOW) if found else pd.DataFrame())
+
+    def frame_scores(self, number: int, video: str) -> FloatArray:
+        """Scores (2, T) that the rule `edits` gives frames, as in `measures.FRAME_SCORES`."""
+        return ChunkReader(self._folder(number), frames_key(video)).read(0, 0)
+
+    def trained(self, number: int) -> list[LabelledVideo]:
+        """Labels of the videos that were trained on, where the rule `edits` knew them."""
+        folder = self._folder(number)
+        if not folder.exists(RunPaths.TRAINED):
+            return []
+        return videos_of_table(read_table(folder, RunPaths.TRAINED))
+
     def videos(self, number: int) -> list[Video]:
         return read_videos(self._folder(number))
 
@@ -97,6 +119,13 @@ class AuditStore:
         videos: dict[str, str] = folder.read_json(RunPaths.MIXED_UP)
         return videos
 
+    def conventions(self, number: int) -> list[Convention]:
+        """Disagreements that are the same in most videos, most places first."""
+        folder = self._folder(number)
+        if not folder.exists(RunPaths.CONVENTIONS):
+            return []
+        return [Convention(**told) for told in folder.read_json(RunPaths.CONVENTIONS)]
+
     def corrections(self, number: int) -> pd.DataFrame:
         """Spans whose label an audit corrected; empty where it did not."""
         folder = self._folder(number)
@@ -119,10 +148,9 @@ class AuditStore:
         record: AuditRecord,
         *,
         videos: Sequence[Video],
-        flags: pd.DataFrame,
-        calibration: AnyCalibration,
+        decision: Decision,
+        trained: Sequence[LabelledVideo] = (),
         outliers: pd.DataFrame | None = None,
-        mixed_up: Mapping[str, str] | None = None,
         corrections: pd.DataFrame | None = None,
     ) -> int:
         """Writes an audit whole, its record last; returns its number."""
@@ -130,11 +158,19 @@ class AuditStore:
         folder = self._paths.audit(number)
         folder.delete_folder()  # what an interrupted command left
         put_videos(folder, videos)
-        put_table(folder, RunPaths.FLAGS, flags)
-        folder.put(RunPaths.FLAGS_CSV, flags.to_csv(index=False).encode())
-        folder.put_json(RunPaths.CALIBRATION, calibration.as_json())
-        if mixed_up:
-            folder.put_json(RunPaths.MIXED_UP, dict(mixed_up))
+        put_table(folder, RunPaths.FLAGS, decision.flags)
+        folder.put(RunPaths.FLAGS_CSV, decision.flags.to_csv(index=False).encode())
+        folder.put_json(RunPaths.CALIBRATION, decision.calibration.as_json())
+        if len(decision.below):
+            put_table(folder, RunPaths.BELOW, decision.below)
+        if trained:
+            put_table(folder, RunPaths.TRAINED, segments_table(trained))
+        at_once(lambda video: put_frames(folder, video, decision.frames[video]), decision.frames)
+        if decision.conventions:
+            told = [asdict(convention) for convention in decision.conventions]
+            folder.put_json(RunPaths.CONVENTIONS, told)
+        if decision.mixed_up:
+            folder.put_json(RunPaths.MIXED_UP, decision.mixed_up)
         if outliers is not None:
             folder.put(RunPaths.OUTLIERS, outliers.to_csv(index=False).encode())
         if corrections is not None:
@@ -171,3 +207,15 @@ class AuditStore:
                 f"{self._paths.root.url} has no audit {number}; `csl audits` lists them"
             )
         return folder
+
+
+def frames_key(video: str) -> str:
+    return f"{RunPaths.FRAMES}/{key_part(video)}"
+
+
+def put_frames(folder: Storage, video: str, scores: FloatArray) -> None:
+    """Writes scores (2, T) of a video's frames into an audit."""
+    array = create_array(
+        folder, frames_key(video), shape=scores.shape, chunks=scores.shape, dtype="float32"
+    )
+    array[:] = scores

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from csl_dist.cli.app import ConfigPath, Overrides, app, console, say
-from csl_dist.config import RunConfig, load_config
+from csl_dist.config import RunConfig, load_config, num_swapped_copies
 from csl_dist.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def _footage(config: RunConfig) -> "Footage":
     return Footage(
         train=tuple(held_out if folds > 1 else lengths[Split.TRAIN]),
         held_out=tuple(held_out),
-        copies=tuple((lengths[Split.VAL] or held_out)[: config.audit.swapped_copies]),
+        copies=tuple((lengths[Split.VAL] or held_out)[: num_swapped_copies(config)]),
         has_pixels=any(video.media is not Media.FEATURES for video in dataset.videos),
         num_classes=len(dataset.classes),
         num_features=width,

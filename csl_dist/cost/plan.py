@@ -13,7 +13,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from csl_dist.config import FeaturesConfig, RunConfig, TrainConfig
+from csl_dist.config import FeaturesConfig, RunConfig, TrainConfig, num_swapped_copies
 from csl_dist.cost.rates import Rates
 from csl_dist.predict.units import length_class
 from csl_dist.training.batches import most_frames, plan_batches, windows_of
@@ -86,7 +86,7 @@ def supposed_footage(
     return Footage(
         train=frames * num_train,
         held_out=frames * num_held_out,
-        copies=frames * min(num_held_out, config.audit.swapped_copies),
+        copies=frames * min(num_held_out, num_swapped_copies(config)),
         has_pixels=config.dataset.source != "features",
         num_classes=num_classes,
         num_features=num_features,

@@ -67,7 +67,7 @@ def video_figure(audit: Audit, video: VideoDetails) -> Figure:
         curve.axhline(video.threshold, color=FLAG_COLOUR, linestyle="--", linewidth=1)
     for span in video.flags:
         curve.axvspan(span.start, span.stop, color=FLAG_COLOUR, alpha=0.18, linewidth=0)
-    curve.set_ylabel(audit.settings.flag.score, fontsize=8)
+    curve.set_ylabel(audit.settings.deciding, fontsize=8)
     picture = heatmap.imshow(
         video.losses.columns_EW,
         aspect="auto",

@@ -1,6 +1,7 @@
 """Fill the report's template and write it."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import jinja2
@@ -8,6 +9,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from csl_dist.audit.reader import Audit
+from csl_dist.evaluate.metrics import own_score
 from csl_dist.report import contents
 from csl_dist.report.contents import VideoDetails
 from csl_dist.report.drawing import (
@@ -58,6 +60,7 @@ def render(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
         calibration=calibration_sentence(audit),
         classes=[(name, class_colour(i)) for i, name in enumerate(audit.classes)],
         metrics=contents.metrics(audit),
+        own_score=partial(own_score, audit.settings.deciding),
         flags=flags.head(contents.MAX_FLAGS).to_dict("records"),
         num_flags=len(flags),
         videos=table.to_dict("records"),
@@ -85,7 +88,7 @@ def _section(audit: Audit, video: VideoDetails, pictured: pd.DataFrame) -> dict[
             video.known, video.num_frames, TRUTH_COLOUR, name="known errors"
         )
     curves = {
-        audit.settings.flag.score: (video.score_W, video.threshold),
+        audit.settings.deciding: (video.score_W, video.threshold),
         "CSL": (video.csl_W, None),
     }
     for name, (score_W, tau) in curves.items():
