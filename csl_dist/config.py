@@ -398,9 +398,9 @@ class FlagConfig:
     __pydantic_config__: ClassVar[ConfigDict] = FORBID
 
     scorer: str | None = None
-    """Whose score decides, by rules other than `edits`: a scorer, or `ensemble`, the first that sees
-    context and the first that does not together; None: the ensemble, or whichever there is.
-    Paper: transformer."""
+    """Whose score decides, by rules other than `edits`: a scorer, or `ensemble`, the first that
+    sees context and the first that does not. None: the ensemble, or whichever there is. Paper:
+    transformer."""
     score: ScoreName = "aum_late_segment"
     """What decides by these rules: `csl`, `margin`, `aum` (each also `_late`) or `final`, as it is
     or with the ending `_smoothed` or `_segment`. Paper: csl_smoothed."""

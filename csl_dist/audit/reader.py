@@ -175,12 +175,14 @@ class Audit:
         min_score: float | None = None,
         from_seconds: float | None = None,
         to_seconds: float | None = None,
+        below: bool = False,
     ) -> pd.DataFrame:
         """Flagged spans, worst first; those that fit all that is given, the first `top` of them.
 
         A label is the annotated or the suggested one; a time range is touched, not enclosed.
+        `below`: what lies below the line instead, next to be looked at; only by the rule `edits`.
         """
-        table = self._flags
+        table = self._below if below else self._flags
         if video is not None:
             table = table[table.video == self._known(video)]
         if label is not None:
@@ -199,6 +201,11 @@ class Audit:
     def _flags(self) -> pd.DataFrame:
         self.record  # noqa: B018  says so where there are none yet
         return self._audits.flags(self.revision)
+
+    @cached_property
+    def _below(self) -> pd.DataFrame:
+        self.record  # noqa: B018
+        return self._audits.below(self.revision)
 
     def conventions(self) -> list[Convention]:
         """Disagreements that are the same in most videos: told once, and not among the flags."""
@@ -252,15 +259,6 @@ class Audit:
             labels_T = given_T
         window = self.config.score.window
         return smoothed_as_named(score_T, labels_T, smoothing=smoothing, window=window)
-
-    def below(self, *, top: int | None = None) -> pd.DataFrame:
-        """What lies below the line, next to be looked at; empty by rules other than `edits`."""
-        self.record  # noqa: B018  says so where there are no flags yet
-        return self._below.head(top if top is not None else len(self._below))
-
-    @cached_property
-    def _below(self) -> pd.DataFrame:
-        return self._audits.below(self.revision)
 
     def deciding_score(self, video: str, *, labels: Labels | None = None) -> FloatArray:
         """The score (T,) behind the flags: `suspicion`, or what is compared with a threshold.
