@@ -7,11 +7,12 @@ import pandas as pd
 from csl_dist.audit.reader import Audit
 from csl_dist.export.format import Format
 from csl_dist.export.spans import counted, flagged_videos
+from csl_dist.storage.tables import csv_bytes
 
 
 def write_csv(audit: Audit, out: Path) -> str:
     table = flag_table(audit)
-    table.to_csv(out, index=False)
+    out.write_bytes(csv_bytes(table))
     return counted(len(table), table.video.nunique(), out)
 
 

@@ -19,10 +19,9 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError, SQLAlchemyError
 
 from csl_dist.errors import ConfigError, StorageError
+from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.url import Storage
 
-DATABASE_FILE = "reviews.db"
-"""In a run root on this machine, unless a database is named."""
 OWN_RUN = "."
 """The name of a run in its own database, so that its root can be moved."""
 LOCK_SECONDS = 30
@@ -230,7 +229,7 @@ def judged_spans(root: str) -> dict[SpanKey, str | None]:
 
     From the database in a root on this machine; of other databases the root knows nothing.
     """
-    if "://" in Storage(root).url or not (Path(Storage(root).url) / DATABASE_FILE).exists():
+    if "://" in Storage(root).url or not (Path(Storage(root).url) / RunPaths.REVIEWS).exists():
         return {}
     judged = {}
     for span, reviews in CurrentDecisions(store_of(root, None), None).by_span().items():
@@ -263,7 +262,7 @@ def store_of(root: str, database: str | None) -> ReviewStore:
             f"{root} is not on this machine, so that its reviews need a database; give "
             "--database sqlite:///reviews.db or postgresql://USER@HOST/NAME"
         )
-    return ReviewStore(f"sqlite:///{Path(url) / DATABASE_FILE}", OWN_RUN)
+    return ReviewStore(f"sqlite:///{Path(url) / RunPaths.REVIEWS}", OWN_RUN)
 
 
 @lru_cache(maxsize=64)

@@ -21,6 +21,8 @@ class RunPaths:
     TRAINING = "training.json"
     """In a fold: which of its trainings was asked for last."""
     REPORT = "report.html"
+    REVIEWS = "reviews.db"
+    """Decisions of reviewers, in a root on this machine, unless a database is named."""
 
     AUDIT = "audit.json"
     """In an audit, written last: what it was made from and what decided on its flags."""
