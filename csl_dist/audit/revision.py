@@ -70,9 +70,7 @@ class AuditStore:
         return with_all_columns(self._table(number, RunPaths.FLAGS))
 
     def videos(self, number: int) -> list[Video]:
-        return read_videos(
-            self._folder(number), digest=self._digests(number).get(RunPaths.VIDEO_LIST)
-        )
+        return read_videos(self._folder(number))
 
     def calibration(self, number: int) -> AnyCalibration:
         return self._folder(number).read_json(RunPaths.CALIBRATION, calibration_from)
