@@ -26,6 +26,8 @@ OWN_RUN = "."
 """The name of a run in its own database, so that its root can be moved."""
 LOCK_SECONDS = 30
 """How long a writer waits for other writers."""
+ANSWER_SECONDS = 5.0
+"""How long a request waits for others that wait for the database, before it is refused."""
 PAGE_ROWS = 1000
 
 
@@ -205,7 +207,10 @@ class CurrentDecisions:
 
     def by_span(self) -> dict[SpanKey, list[Review]]:
         """The decisions on each span that has any, oldest first."""
-        with self._lock:
+        # Not for ever: a database that gives no answer would take one thread after the other.
+        if not self._lock.acquire(timeout=ANSWER_SECONDS):
+            raise StorageError("the database of the reviews gives no answer; try again later")
+        try:
             while new := self._store.after(self.last):
                 self.last = new[-1].number
                 for review in new:
@@ -216,6 +221,8 @@ class CurrentDecisions:
                 for span, by_reviewer in self._by_span.items()
                 if by_reviewer
             }
+        finally:
+            self._lock.release()
 
     def _add(self, review: Review) -> None:
         by_reviewer = self._by_span.setdefault(review.span, {})
@@ -270,8 +277,14 @@ def _engine(text: str) -> sa.Engine:
     """One engine, with its pool of connections, per database and process."""
     url = _known_url(text)
     # Waits for other writers instead of failing at once.
-    waiting = {"timeout": LOCK_SECONDS} if url.get_backend_name() == "sqlite" else {}
-    return sa.create_engine(url, connect_args=waiting, pool_pre_ping=True)
+    if url.get_backend_name() == "sqlite":
+        return sa.create_engine(url, connect_args={"timeout": LOCK_SECONDS}, pool_pre_ping=True)
+    return sa.create_engine(
+        url,
+        connect_args={"connect_timeout": int(ANSWER_SECONDS)},
+        pool_pre_ping=True,
+        pool_timeout=ANSWER_SECONDS,
+    )
 
 
 def _known_url(text: str) -> URL:
