@@ -122,14 +122,14 @@ def _rates(
         return None
     if not measure.absolute().parent.is_dir():
         raise ConfigError(f"--measure: there is no folder {measure.absolute().parent} to write to")
-    from csl_dist.cost.measure import measured_rates
+    from csl_dist.cost.measure import THOROUGH, measured_rates
     from csl_dist.data.layouts import open_dataset
     from csl_dist.data.media.pixels import pixel_source
 
     say("plan: measuring, which takes a minute or two")
     use_dataset = has_dataset and footage.has_pixels
     video = pixel_source(open_dataset(config.dataset).videos[0]) if use_dataset else None
-    measured = measured_rates(config, footage, video)
+    measured = measured_rates(config, footage, video, THOROUGH)
     write_rates(measured, measure)
     return measured
 
