@@ -41,15 +41,17 @@ def open_stage(
     config: RunConfig,
     command: str,
     *,
+    inputs: Inputs | None = None,
     console: Console | None = None,
     verbose: bool = False,
 ) -> Iterator[Stage]:
     """Opens what a config names; holds the lock of its root, where `command` says who writes.
 
-    What is wrong with config or dataset is told before anything is written.
+    What is wrong with config or dataset is told before anything is written. `inputs` are those of
+    the config, where they are open already.
     """
     with _damage_forgotten(config, command):
-        inputs = open_inputs(config)
+        inputs = inputs or open_inputs(config)
         with RootLock(inputs.run.paths, command):
             put_run(inputs)
             yield Stage(inputs=inputs, console=console or Console(), verbose=verbose)
