@@ -9,6 +9,7 @@ among those left out of the second training.
 """
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,7 +45,7 @@ def trajectories(
     name: str,
     videos: list[LoadedVideo],
     num_classes: int,
-    labels: dict[str, IntArray],
+    labels: Mapping[str, IntArray],
     left_out: dict[str, npt.NDArray[np.bool_]],
 ) -> Trajectories:
     """Held-out predictions of models trained on labels, but for frames that are left out."""

@@ -7,20 +7,23 @@ too: `missing` says what it lacks, and what is asked for and not there yet is a 
 import difflib
 from dataclasses import replace
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from csl_dist.audit.frames import FrameScores
 from csl_dist.audit.revision import AuditStore
 from csl_dist.config import COMMITTEE
+from csl_dist.data.layouts import listed_in
 from csl_dist.errors import DataError, NotReadyError
 from csl_dist.flag.calibration import AnyCalibration
 from csl_dist.flag.edit_calibration import EditCalibration
 from csl_dist.flag.edits.conventions import Convention
 from csl_dist.flag.record import AuditRecord
-from csl_dist.measures import base_and_smoothing
+from csl_dist.measures import SUSPICION, base_and_smoothing
 from csl_dist.predict.trajectories import Trajectory, TrajectoryStore
 from csl_dist.score.ensemble import Scale, ensemble_score
 from csl_dist.score.formulas import (
@@ -32,6 +35,7 @@ from csl_dist.score.formulas import (
 from csl_dist.score.settings import AuditSettings
 from csl_dist.score.store import ScoreStore, Versions
 from csl_dist.score.under import LabelledTrajectory, Labels, class_ids
+from csl_dist.storage.output import OutputFolder
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.run_file import read_run_file, read_videos
 from csl_dist.storage.url import Storage, key_part
@@ -96,6 +100,13 @@ class Audit:
         if self._record is None:
             raise NotReadyError(f"{self.paths.root.url} has no flags yet; run `csl audit`")
         return self._record
+
+    def output_folder(self, path: Path) -> OutputFolder:
+        """A folder to write findings to: never onto what the audit was made from or consists of."""
+        videos = self.videos_by_id.values()
+        files = (file for video in videos for file in (video.labels, video.source) if file)
+        own = self.paths.own(self.config.scorers)
+        return OutputFolder(path, [*listed_in(self.config.dataset), *files], own)
 
     @property
     def settings(self) -> AuditSettings:
@@ -280,7 +291,7 @@ class Audit:
         )
 
     def _suspicion(self, video: str, labels: Labels | None) -> FloatArray:
-        suspicion_T = self._audits.frame_scores(self.revision, video)[0]
+        suspicion_T = self._frames.read(video, SUSPICION)
         if labels is None:
             return suspicion_T
         calibration, annotation = self._calibration, self.annotation(video)
@@ -292,6 +303,10 @@ class Audit:
         result_T = suspicion_T.copy()
         result_T[changed] = np.where(given_T < 0, np.nan, preferred_T)[changed]
         return result_T
+
+    @cached_property
+    def _frames(self) -> FrameScores:
+        return self._audits.frame_scores(self.revision)
 
     @cached_property
     def _calibration(self) -> AnyCalibration:

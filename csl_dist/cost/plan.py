@@ -16,6 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from csl_dist.config import FeaturesConfig, RunConfig, TrainConfig, num_swapped_copies
 from csl_dist.cost.rates import Rates
 from csl_dist.predict.units import length_class
+from csl_dist.strategies import selected_epochs
 from csl_dist.training.batches import most_frames, plan_batches, windows_of
 from csl_dist.training.models import ModelSpec, Place, Scorer, build_scorer
 
@@ -24,6 +25,8 @@ TRAIN_SHARE = 50 / 80
 """Of the paper's 80 videos, 50 train."""
 RESNET18_FLOPS = 3.63e9
 """Of one frame of 224 x 224; torchvision documents 1.814e9 multiply-adds."""
+BEHIND = 4
+"""Epochs by which prediction may be behind training, whose weights are still there."""
 TRAIN_FACTOR = 3
 """Forward and backward pass over the forward pass alone."""
 PROBE_FRAMES = 64
@@ -221,11 +224,23 @@ def _train(
         stage=stage,
         num_units=epochs * folds,
         flops=flops,
-        # Every epoch's weights, and the optimiser's two moments of the newest.
-        num_bytes=weights * (epochs + 2) * folds,
+        # Weights of the epochs that stay, and the optimiser's two moments of the newest.
+        num_bytes=weights * (_epochs_kept(config) + 2) * folds,
         hours=flops / machines.flops_per_second(stage) / busy / 3600,
         limit=machines.named(busy),
     )
+
+
+def _epochs_kept(config: RunConfig) -> int:
+    """Epochs whose weights lie on the disk at one time."""
+    epochs = range(1, config.train.epochs + 1)
+    match config.checkpoints.keep:
+        case "all":
+            return len(epochs)
+        case "selected":
+            return min(len(epochs), len(selected_epochs(epochs, config.score.checkpoints)) + BEHIND)
+        case "last":
+            return min(len(epochs), BEHIND)
 
 
 def passes(config: TrainConfig, spec: ModelSpec, footage: Footage) -> float:

@@ -29,7 +29,6 @@ from csl_dist.predict.plan import store_of
 from csl_dist.score.formulas import trajectory_blocks
 from csl_dist.score.store import ScoreStore
 from csl_dist.score.table import smoothed_scores, stored_scores
-from csl_dist.storage.url import at_once
 from csl_dist.training.inputs import Inputs
 from csl_dist.types import Annotation, ErrorKind, FloatArray, IntArray, Split
 
@@ -107,10 +106,9 @@ def _frame_scores(
     """Those that the rule `edits` gives to frames; none by other rules."""
     if store.record(number).settings.scorer != COMMITTEE:
         return
-    both = at_once(lambda a: store.frame_scores(number, a.video), annotations)
-    for row, name in enumerate(FRAME_SCORES):
-        videos = zip(annotations, both, strict=True)
-        yield COMMITTEE, name, {a.video: scores[row] for a, scores in videos}
+    frames = store.frame_scores(number)
+    for name in FRAME_SCORES:
+        yield COMMITTEE, name, {a.video: frames.read(a.video, name) for a in annotations}
 
 
 def _every_score(

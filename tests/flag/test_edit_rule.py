@@ -204,13 +204,14 @@ def test_suspicion_falls_where_the_fix_is_made_and_stays_elsewhere(audit: Audit)
     assert (after_T[~changed_T] == before_T[~changed_T]).all()
 
 
-def test_what_lies_below_the_line_goes_on_where_the_flags_end(audit: Audit) -> None:
+def test_what_lies_below_the_line_goes_on_where_the_flags_end(tmp_path: Path) -> None:
+    audit = csl_dist.open_audit(make_root(tmp_path, FlagConfig(expected_error_rate=1e-4)))
     below = audit.flags(below=True)
-    assert below["rank"].tolist() == list(range(4, 4 + len(below)))
-    steps = below[below["list"] == "steps"]
-    assert len(steps) > 0
-    assert (steps.probability < 0.5).all()
-    assert audit.flags(below=True, top=2)["rank"].tolist() == [4, 5]
+    assert audit.flags().video.tolist() == [MOVED], "boundaries have a level of their own"
+    assert set(below.video) == {RENAMED, MISSED}, "so few errors are expected"
+    assert below["rank"].tolist() == [2, 3]
+    assert (below.probability < 0.5).all()
+    assert audit.flags(below=True, top=1)["rank"].tolist() == [2]
 
 
 def test_labels_of_training_videos_tell_of_order_and_stay_with_the_audit(audit: Audit) -> None:
