@@ -225,7 +225,12 @@ class AdaptConfig:
     __pydantic_config__: ClassVar[ConfigDict] = FORBID
 
     trainable_stages: Literal[1, 2] = 1
-    """How many of ResNet-18's four stages are trained, from the last one."""
+    """How many of ResNet-18's four stages are trained, from the last one. Paper: 2."""
+    fps: Positive | None = 1.0
+    """Frames of a second of training video that are trained on; None: all that there are."""
+    max_frames: Count = 1000
+    """Most of these of one video, evenly spread. What is stored of each is 100 KB for one stage of
+    224 pixels and 200 KB for two, before compression."""
     epochs: Count = 10
     """The features are those of the last epoch; the scorer `cnn` is audited with all of them."""
     learning_rate: Positive = 1e-4

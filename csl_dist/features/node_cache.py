@@ -11,11 +11,17 @@ from pathlib import Path
 
 import numpy as np
 
+from csl_dist.features.decoded import DecodedActivations
 from csl_dist.features.source import ALL_FRAMES, Features, FeatureSource, Frames
 from csl_dist.types import Timeline, fingerprint
 
 MAX_SHARE = 4
 """A video is kept if it takes at most one part in so many of the disk space that is left."""
+
+
+def kept_on_node(source: FeatureSource, folder: Path) -> FeatureSource:
+    """A source whose videos lie in a folder of this machine, where they are stored at all."""
+    return source if isinstance(source, DecodedActivations) else NodeFeatures(source, folder)
 
 
 class NodeFeatures:

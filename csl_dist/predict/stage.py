@@ -146,7 +146,12 @@ class RowPrediction:
         if result.bad is not None and result.bad not in self._bad:
             self._bad.add(result.bad)
             store = self._stage.inputs.checkpoints.store(part.scorer, part.checkpoint.fold)
-            store.mark_bad(part.checkpoint, result.bad)
+            [bad] = {
+                unit.checkpoint.name: unit.checkpoint
+                for unit in part.units
+                if unit.checkpoint.epoch == result.bad_epoch
+            }.values()
+            store.mark_bad(bad, result.bad)
             self._stage.say(f"skipped: {result.bad}")
         if result.batch_frames is not None:
             self._stage.say(

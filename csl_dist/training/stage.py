@@ -105,7 +105,7 @@ def training_of(inputs: Inputs, scorer: str, fold: Fold) -> Training:
     run = inputs.run
     if not fold.train:
         raise DataError(f"{run.config.dataset.path} has no training videos; mark some as `train`")
-    annotations = inputs.labels.of(fold.train, Split.TRAIN)
+    annotations = inputs.trained_labels(scorer, fold.train)
     source = inputs.seen_features(scorer, fold.index, Split.TRAIN)
     require_features(source, fold.train)
     model, config = inputs.model_spec(scorer), train_config(run.config, scorer)
