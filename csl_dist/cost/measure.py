@@ -28,6 +28,7 @@ from csl_dist.errors import DataError
 from csl_dist.features.encoders import Encoder, fit_frame
 from csl_dist.predict.forward import cpu_batch_frames, group_log_probabilities, is_out_of_memory
 from csl_dist.predict.trajectories import Group
+from csl_dist.training.batches import most_frames
 from csl_dist.training.models import ModelSpec, build_scorer
 from csl_dist.training.train import TrainingTask, WorkerContext, train_epochs
 from csl_dist.types import Annotation, Window
@@ -116,7 +117,8 @@ def training_rate(
 ) -> StageRate:
     typical = round(statistics.median(lengths))
     # The first epoch is for warming up.
-    train = replace(config.train, epochs=1 + REPEATS)
+    batch_frames = most_frames(config.train, lengths)
+    train = replace(config.train, epochs=1 + REPEATS, steps=None, batch_frames=batch_frames)
 
     def seconds(num_frames: int) -> float:
         own = _lengths(num_frames, typical)
@@ -142,7 +144,7 @@ def training_rate(
     def flops(num_frames: int) -> float:
         return TRAIN_FACTOR * forward_flops(spec, _lengths(num_frames, typical))
 
-    return _rate(seconds, flops, first=FIRST_FRAMES, most=max(typical, train.batch_frames))
+    return _rate(seconds, flops, first=FIRST_FRAMES, most=max(typical, batch_frames))
 
 
 def decoding_rate(config: RunConfig, video: PixelSource | None) -> float:

@@ -13,10 +13,10 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from csl_dist.config import FeaturesConfig, RunConfig
+from csl_dist.config import FeaturesConfig, RunConfig, TrainConfig
 from csl_dist.cost.rates import Rates
 from csl_dist.predict.units import length_class
-from csl_dist.training.batches import windows_of
+from csl_dist.training.batches import most_frames, plan_batches, windows_of
 from csl_dist.training.models import ModelSpec, Place, Scorer, build_scorer
 
 SUPPOSED_FPS = 25.0
@@ -213,7 +213,7 @@ def _train(
     stage, epochs, folds = f"train {name}", config.train.epochs, footage.num_folds
     # Each fold trains on all videos but its own share.
     share = 1 - 1 / folds if folds > 1 else 1.0
-    one_epoch = forward_flops(spec, footage.train) * share
+    one_epoch = forward_flops(spec, footage.train) * share * passes(config.train, spec, footage)
     flops = one_epoch * TRAIN_FACTOR * epochs * folds
     weights = sum(p.numel() for p in build_scorer(spec).parameters()) * 4
     busy = min(machines.num_gpus, folds * config.train.workers)
@@ -226,6 +226,15 @@ def _train(
         hours=flops / machines.flops_per_second(stage) / busy / 3600,
         limit=machines.named(busy),
     )
+
+
+def passes(config: TrainConfig, spec: ModelSpec, footage: Footage) -> float:
+    """How often an epoch goes over the training videos; 1 unless `train.steps` says otherwise."""
+    if config.steps is None:
+        return 1.0
+    lengths = sorted(len(w.span) for n in footage.train for w in windows_of("", n, spec))
+    num_batches = len(plan_batches(lengths, most_frames(config, lengths)))
+    return config.steps * config.workers / num_batches
 
 
 def _score(
