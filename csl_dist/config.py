@@ -226,7 +226,7 @@ class AdaptConfig:
 
     trainable_stages: Literal[1, 2] = 1
     """How many of ResNet-18's four stages are trained, from the last one. Paper: 2."""
-    fps: Positive | None = 1.0
+    fps: Positive | None = 5.0
     """Frames of a second of training video that are trained on; None: all that there are."""
     max_frames: Count = 1000
     """Most of these of one video, evenly spread. What is stored of each is 100 KB for one stage of

@@ -38,7 +38,10 @@ def adapted(
         f"root: {folder}/run\n"
         f"dataset: {{path: {small_dataset}, folds: 2}}\n"
         "features:\n"
-        "  {weights: random, size: 32, chunk_frames: 32, adapt: {epochs: 2, fps: 5, max_frames: 12, learning_rate: 1e-3}}\n"
+        "  weights: random\n"
+        "  size: 32\n"
+        "  chunk_frames: 32\n"
+        "  adapt: {epochs: 2, fps: 5, max_frames: 12, learning_rate: 1e-3}\n"
         "scorers: {framewise: {}, cnn: {}}\n"
         "train: {epochs: 2, batch_frames: 512}\n"
     )
