@@ -77,11 +77,6 @@ def plan(
             num_features=FEATURE_WIDTH,
         )
     measured = _rates(loaded, footage, measure, rates, has_dataset=videos is None)
-    if measured is not None and not measured.on_gpu and price is None:
-        raise ConfigError(
-            "the rates are those of a CPU's core: --gpus counts cores then; give --price, dollars "
-            "for an hour of one"
-        )
     machines = Machines(
         num_gpus=gpus,
         gpu=gpu if price is None else replace(gpu, dollars=price),
@@ -96,6 +91,12 @@ def plan(
     else:
         console.print(tables.rates_table(measured))
         basis = f"rates measured on {measured.device}"
+    if machines.on_cores and price is None:
+        say(
+            f"hours: for {machines.named(gpus)} (--gpus counts cores here), by {basis}; with "
+            "--price, dollars for an hour of a core, also the cost"
+        )
+        return
     say(
         f"cost: {dollars_of(stages, machines):,.2f} dollars for {machines.named(gpus)} at "
         f"{machines.gpu.dollars:.2f} an hour, by {basis}"

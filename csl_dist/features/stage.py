@@ -23,7 +23,7 @@ from csl_dist.config import FeaturesConfig
 from csl_dist.data.media.timeline import sampled
 from csl_dist.errors import DataError
 from csl_dist.features.decoded import fitted_frames
-from csl_dist.features.encoders import Encoder
+from csl_dist.features.encoders import Encoder, require_weights
 from csl_dist.features.opened import SourceVideo
 from csl_dist.features.store import FeatureStore, StoredVideo
 from csl_dist.types import FloatArray, Span, consecutive_spans
@@ -72,6 +72,7 @@ def write_features(stage: Stage, targets: Sequence[Target], *, title: str) -> No
         for video in sources
     }
     places = {video: own for video, own in places.items() if own}
+    require_weights(config.features)  # told in a second here, but after minutes from within Ray
     resources = connect(verbose=stage.verbose)
     plans = get_all(
         [

@@ -219,15 +219,17 @@ def test_absurd_number_is_refused_before_anything_is_reckoned(
     assert plan(monkeypatch, CHOLEC80, option, value) == 2
 
 
-def test_rates_of_a_core_need_a_price(
+def test_rates_of_a_core_without_a_price_give_hours_alone(
     small_config_file: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     write_rates(rates_of(on_gpu=False), tmp_path / "rates.json")
-    assert plan(monkeypatch, small_config_file, "--rates", tmp_path / "rates.json") == 2
-    assert "give --price" in " ".join(capsys.readouterr().err.split())
+    assert plan(monkeypatch, small_config_file, "--rates", tmp_path / "rates.json") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "hours: for 1 core" in said
+    assert "cost:" not in said
 
 
 def test_unknown_gpu_is_refused_by_name(
