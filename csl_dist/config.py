@@ -279,11 +279,13 @@ class ScorerConfig:
     """`transformer`, `framewise`, `mstcn`, or the import path `package.module:Class` of a
     torch.nn.Module; None takes the scorer's own name."""
     arguments: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """Keyword arguments of the model, `preset: vit_b` among them."""
+    """Keyword arguments of the model, `preset: vit_b` among them; of `transformer` also
+    `pretrained`, the state dict of a vision Transformer whose blocks its training starts from."""
     train: bool = True
     """False: its checkpoints come from elsewhere, by `csl checkpoints import`."""
-    max_frames: Count = 8192
-    """Longer videos run in overlapping windows of so many frames."""
+    max_frames: Count | None = None
+    """Longer videos run in overlapping windows of so many frames; None: whole videos, as in the
+    paper, or windows as long as a training worker's memory allows, which is told then."""
 
 
 def share_of_percent(value: object) -> object:

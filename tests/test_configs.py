@@ -111,7 +111,7 @@ def test_egoper_follows_the_papers_protocol(egoper: Path, tmp_path: Path) -> Non
     run = open_run(config)
     assert [len(run.dataset.in_split(split)) for split in Split] == [3, 1, 1]
     assert config.dataset.fps == 10
-    random = replace(config, features=FeaturesConfig(weights="random"))
+    random = replace(config, features=replace(config.features, weights="random"))
     assert open_inputs(random).labels.has_known_errors()
 
 
@@ -159,8 +159,7 @@ def test_value_is_the_papers(name: str, key: str) -> None:
 def test_paper_configs_have_its_two_models_and_whole_videos(name: str) -> None:
     config = load_config(CONFIGS / f"{name}.yaml")
     assert list(config.scorers) == ["transformer", "cnn"]
-    longest = 99.9 * 60 * 15  # of Cholec80, in minutes, sampled at 15 fps
-    assert (config.scorers["transformer"].max_frames or 0) > longest
+    assert config.scorers["transformer"].max_frames is None, "whole videos, if memory allows"
     seconds = config.score.window / (config.dataset.fps or 1)
     assert 4.9 < seconds < 5.2, "a small window, as the paper has it"
     assert {learning_rate(config.train, e) for e in (0.0, 100.0, 199.9)} == {1e-4}

@@ -253,6 +253,8 @@ def _audit_cnn(
         machines,
         num_units=num_units(config, footage, adapt.epochs),
         num_decoded=sum(lengths) * passes,
+        # An actor decodes for itself, while it computes.
+        num_decoders=machines.num_gpus,
         flops=sum(lengths) * (frozen * passes + last * adapt.epochs),
         num_bytes=sum(lengths) * audit_bytes(config, footage, adapt.epochs),
     )
@@ -264,16 +266,18 @@ def _from_pixels(
     *,
     num_units: int,
     num_decoded: int,
+    num_decoders: int | None = None,
     flops: float,
     num_bytes: float,
 ) -> StagePlan:
     """A stage that decodes on CPUs and encodes on GPUs, or does both on cores."""
     encode = flops / machines.flops_per_second("extract") / machines.num_gpus
-    decode = num_decoded / machines.decoded_per_cpu / machines.num_cpus
+    num_decoders = num_decoders or machines.num_cpus
+    decode = num_decoded / machines.decoded_per_cpu / num_decoders
     if machines.on_cores:
         seconds, limit = encode + decode, machines.named(machines.num_gpus)
     elif decode > encode:
-        seconds, limit = decode, f"decoding on {machines.num_cpus} CPUs"
+        seconds, limit = decode, f"decoding on {num_decoders} CPU{'s' * (num_decoders > 1)}"
     else:
         seconds, limit = encode, machines.named(machines.num_gpus)
     return StagePlan(
