@@ -67,7 +67,7 @@ def plan(
         raise ConfigError("--measure and --rates exclude each other: measure anew, or read")
     gpu = GPUS[gpu_type]
     if videos is None:
-        footage = _footage(loaded)
+        footage = footage_of(loaded)
     else:
         footage = supposed_footage(
             loaded,
@@ -132,7 +132,7 @@ def _rates(
     return measured
 
 
-def _footage(config: RunConfig) -> "Footage":
+def footage_of(config: RunConfig) -> "Footage":
     """What the dataset holds."""
     from csl_dist.cluster.progress import progress_bar
     from csl_dist.cost.plan import Footage
