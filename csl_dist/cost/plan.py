@@ -18,6 +18,7 @@ from csl_dist.cost.rates import Rates
 from csl_dist.features.encoders import output_width, split_network, torchvision
 from csl_dist.predict.plan import CHECKPOINTS_AT_ONCE
 from csl_dist.predict.units import length_class
+from csl_dist.strategies import selected_epochs
 from csl_dist.training.batches import most_frames, plan_batches, windows_of
 from csl_dist.training.models import ModelSpec, Place, Scorer, build_scorer
 from csl_dist.training.scorers import model_spec
@@ -25,6 +26,8 @@ from csl_dist.training.scorers import model_spec
 SUPPOSED_FPS = 25.0
 TRAIN_SHARE = 50 / 80
 """Of the paper's 80 videos, 50 train."""
+BEHIND = 4
+"""Epochs by which prediction may be behind training, whose weights are still there."""
 TRAIN_FACTOR = 3
 """Forward and backward pass over the forward pass alone."""
 PROBE_FRAMES = 64
@@ -322,10 +325,22 @@ def _train(
         stage=stage,
         num_units=epochs * folds,
         flops=flops,
-        num_bytes=checkpoint_bytes(spec, epochs) * folds,
+        num_bytes=checkpoint_bytes(spec, _epochs_kept(config)) * folds,
         hours=flops / machines.flops_per_second(stage) / busy / 3600,
         limit=machines.named(busy),
     )
+
+
+def _epochs_kept(config: RunConfig) -> int:
+    """Epochs whose weights lie on the disk at one time."""
+    epochs = range(1, config.train.epochs + 1)
+    match config.checkpoints.keep:
+        case "all":
+            return len(epochs)
+        case "selected":
+            return min(len(epochs), len(selected_epochs(epochs, config.score.checkpoints)) + BEHIND)
+        case "last":
+            return min(len(epochs), BEHIND)
 
 
 def passes(config: TrainConfig, spec: ModelSpec, footage: Footage) -> float:
@@ -338,7 +353,7 @@ def passes(config: TrainConfig, spec: ModelSpec, footage: Footage) -> float:
 
 
 def checkpoint_bytes(spec: ModelSpec, num_epochs: int) -> float:
-    """Every epoch's weights, and the optimiser's two moments of the newest."""
+    """Weights of the epochs that stay, and the optimiser's two moments of the newest."""
     with torch.device("meta"):
         scorer = build_scorer(spec)
     weights = sum(tensor.numel() for tensor in scorer.state_dict().values())

@@ -48,9 +48,10 @@ def write_figures(audit: Audit, folder: Path, brought: BroughtScores | None = No
     count = 0
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        output = audit.output_folder(folder)
         for name, figure in paper_figures(audit, brought):
-            figure.savefig(folder / f"{name}.png", dpi=DPI)
-            figure.savefig(folder / f"{name}.pdf")
+            figure.savefig(output.file(f"{name}.png"), dpi=DPI)
+            figure.savefig(output.file(f"{name}.pdf"))
             count += 1
     except OSError as error:
         raise ConfigError(f"can't write figures to {folder}: {error.strerror}") from error

@@ -8,6 +8,7 @@ import torch
 
 from csl_dist.cli import main
 from csl_dist.config import AdaptConfig, RunConfig, ScorerConfig, load_config
+from csl_dist.cost.measure import Effort
 from csl_dist.cost.plan import (
     ACTIVATIONS_SHARE,
     FEATURES_SHARE,
@@ -201,7 +202,7 @@ def test_rates_are_measured_and_used_again(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("csl_dist.cost.measure.PASS_SECONDS", 0.0)
+    monkeypatch.setattr("csl_dist.cost.measure.THOROUGH", Effort(0.0, 1))
     file = tmp_path / "rates.json"
     assert plan(monkeypatch, small_config_file, "--measure", file, "--price", 0.05) == 0
     first = capsys.readouterr().out
