@@ -69,7 +69,8 @@ def own_words(metrics: dict[str, Any]) -> str:
 
 
 def rivals_table(metrics: dict[str, Any]) -> Table:
-    """The run's own score, then the paper's and the baselines, which are the temporal scorer's."""
+    """The run's own score, then the paper's and the baselines, which are the temporal scorer's,
+    then methods whose scores come from elsewhere."""
     own, temporal = metrics["scorer"], metrics["temporal_scorer"]
     table = Table(
         title=f"Beside other methods on the trajectories of {temporal}",
@@ -86,12 +87,20 @@ def rivals_table(metrics: dict[str, Any]) -> Table:
     for heading, (scorer, name) in rows.items():
         cells = [
             percent(
-                metrics["scorers"][scorer][kind][name or own_score(metrics["score"], kind)], metric
+                metrics["scorers"][scorer][kind].get(name or own_score(metrics["score"], kind), {}),
+                metric,
             )
             for kind in kinds
             for metric in ("auc_micro", "average_precision")
         ]
-        table.add_row(heading, *cells, end_section=name == "csl_smoothed")
+        table.add_row(heading, *cells, end_section=name in ("csl_smoothed", BASELINES[-1]))
+    for name, by_kind in metrics.get("brought", {}).items():
+        cells = [
+            percent(by_kind[kind], metric)
+            for kind in kinds
+            for metric in ("auc_micro", "average_precision")
+        ]
+        table.add_row(f"{name} (brought)", *cells)
     return table
 
 
