@@ -109,7 +109,11 @@ def _section(
         )
     curves = {
         audit.settings.deciding: (video.score_W, video.threshold),
-        "CSL, smoothed": (video.csl_W, exhibits.tau.get(video.id)),
+        # Where flags are changes of the labels, no threshold of CSL decided on anything.
+        "CSL, smoothed": (
+            video.csl_W,
+            exhibits.tau.get(video.id) if audit.record.thresholds else None,
+        ),
     }
     for name, (score_W, tau) in curves.items():
         rows[name] = score_curve(score_W, list(video.flags), num_frames=video.num_frames, tau=tau)
