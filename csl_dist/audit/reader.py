@@ -7,11 +7,10 @@ too: `missing` says what it lacks, and what is asked for and not there yet is a 
 import difflib
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
 from csl_dist.audit.revision import AuditStore
 from csl_dist.errors import DataError, NotReadyError
@@ -42,6 +41,9 @@ from csl_dist.types import (
     Video,
     spans_where,
 )
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 MAX_KEPT = 256
 """Videos, times scorers, whose labels and open trajectories an audit keeps: about 0.1 GB."""
@@ -336,13 +338,15 @@ class Audit:
 
     def to_xarray(
         self, video: str, *, frames: slice | int | None = None, scorer: str | None = None
-    ) -> xr.DataArray:
+    ) -> "xr.DataArray":
         """Log-probabilities with named dimensions: checkpoint, frame, class."""
         scorer = self._scorer(scorer)
         trajectory = self.log_probabilities(video, scorer=scorer)
         span = _frame_range(frames, trajectory.shape[1], video)
         annotation = self.annotation(video, scorer=scorer)
         names = np.array([*self.classes, ""])
+        import xarray as xr  # takes as long as all else together
+
         return xr.DataArray(
             trajectory.read(span.start, span.stop),
             dims=("checkpoint", "frame", "class"),

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from csl_dist.cli.app import ConfigPath, Overrides, app, console, say
-from csl_dist.config import RunConfig, load_config
+from csl_dist.cli.app import ConfigPath, Overrides, app, console, load_config, say
 from csl_dist.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
+    from csl_dist.config import RunConfig
     from csl_dist.cost.plan import Footage
     from csl_dist.cost.rates import Rates
 
@@ -106,7 +106,7 @@ def plan(
 
 
 def _rates(
-    config: RunConfig,
+    config: "RunConfig",
     footage: "Footage",
     measure: Path | None,
     rates: Path | None,
@@ -134,7 +134,7 @@ def _rates(
     return measured
 
 
-def _footage(config: RunConfig) -> "Footage":
+def _footage(config: "RunConfig") -> "Footage":
     """What the dataset holds."""
     from csl_dist.cluster.progress import progress_bar
     from csl_dist.cost.plan import Footage

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from csl_dist.cli.app import ConfigPath, Overrides, Verbose, app, console, say
-from csl_dist.config import RunConfig, load_config
+from csl_dist.cli.app import ConfigPath, Overrides, Verbose, app, console, load_config, say
 
 if TYPE_CHECKING:
+    from csl_dist.config import RunConfig
     from csl_dist.evaluate.paper_tables import SeedResults
     from csl_dist.training.inputs import Inputs
 
@@ -47,7 +47,7 @@ def reproduce(
     say(f"tables: {paths.tables.url}")
 
 
-def _seed_results(base: RunConfig, seed: int, noise: bool, verbose: bool) -> "SeedResults":
+def _seed_results(base: "RunConfig", seed: int, noise: bool, verbose: bool) -> "SeedResults":
     from csl_dist.evaluate.paper_tables import SeedResults
     from csl_dist.evaluate.reproduce import (
         NOISE_KINDS,
@@ -77,7 +77,7 @@ def _seed_results(base: RunConfig, seed: int, noise: bool, verbose: bool) -> "Se
     )
 
 
-def _measured(config: RunConfig, verbose: bool) -> tuple["Inputs", dict[str, Any]]:
+def _measured(config: "RunConfig", verbose: bool) -> tuple["Inputs", dict[str, Any]]:
     """Does all stages of a run, each from where it stopped; its inputs and metrics."""
     from csl_dist import pipeline
 

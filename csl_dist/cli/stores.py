@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from csl_dist.cli.app import ConfigPath, Overrides, Root, app, complain, console, say
-from csl_dist.config import load_config
+from csl_dist.cli.app import ConfigPath, Overrides, Root, app, complain, console, load_config, say
 from csl_dist.errors import CheckpointError, ConfigError, DataError, StorageError
-from csl_dist.storage.paths import RunPaths
-from csl_dist.storage.url import Storage
 
 if TYPE_CHECKING:
     from csl_dist.predict.trajectories import TrajectoryStore
+    from csl_dist.storage.url import Storage
 
 features = typer.Typer(no_args_is_help=True, help="Look into a feature store, check it, tidy it.")
 app.add_typer(features, name="features", rich_help_panel="Stores and speed")
@@ -77,10 +75,12 @@ def rm_features(
     say(f"removed {len(entries)} entries, {num_bytes / 2**20:,.1f} MiB")
 
 
-def _feature_storage(url: str) -> Storage:
+def _feature_storage(url: str) -> "Storage":
     """The feature store at a URL, which may also be that of a run root."""
     from csl_dist.run import feature_storage
+    from csl_dist.storage.paths import RunPaths
     from csl_dist.storage.run_file import read_run_config
+    from csl_dist.storage.url import Storage
 
     if Storage(url).exists(RunPaths.RUN):
         return feature_storage(read_run_config(url))
@@ -194,6 +194,8 @@ def rm_trajectories(
 ) -> None:
     """Remove the trajectories of videos, which `csl audit` then predicts again."""
     from csl_dist.storage.lock import RootLock
+    from csl_dist.storage.paths import RunPaths
+    from csl_dist.storage.url import Storage
 
     removed = [(video, store) for _, video, store in _published(root) if video in videos]
     unknown = sorted(set(videos) - {video for video, _ in removed})
