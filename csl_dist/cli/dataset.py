@@ -1,6 +1,7 @@
 """Commands that look at a dataset before any work: `csl init`, `csl check`."""
 
 import importlib.util
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -35,7 +36,7 @@ def init(
     from csl_dist.data.init import config_text, draft_config, with_even_folds, with_settings
     from csl_dist.data.layouts import read_dataset
 
-    if out.exists():
+    if os.path.lexists(out):
         raise ConfigError(f"{out} exists already; remove it, or give another --out")
     path = path.absolute()
     draft = draft_config(layout, path, out.absolute())

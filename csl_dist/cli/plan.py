@@ -8,6 +8,7 @@ import typer
 
 from csl_dist.cli.app import ConfigPath, Overrides, app, console, load_config, say
 from csl_dist.errors import ConfigError, DataError
+from csl_dist.storage.output import output_file
 
 if TYPE_CHECKING:
     from csl_dist.config import RunConfig
@@ -59,12 +60,15 @@ def plan(
     """Estimate units, arithmetic, storage, hours and cost of a run."""
     from csl_dist.cli import tables
     from csl_dist.cost.plan import GPUS, Machines, dollars_of, plan_run, supposed_footage
+    from csl_dist.data.layouts import listed_in
 
     loaded = load_config(config, overrides)
     if gpu_type not in GPUS:
         raise ConfigError(f"--gpu-type is {gpu_type!r}, but must be one of {', '.join(GPUS)}")
     if measure is not None and rates is not None:
         raise ConfigError("--measure and --rates exclude each other: measure anew, or read")
+    if measure is not None and measure.absolute().parent.is_dir():
+        measure = output_file(measure, [str(config), *listed_in(loaded.dataset)])
     gpu = GPUS[gpu_type]
     if videos is None:
         footage = _footage(loaded)
