@@ -225,7 +225,12 @@ class AdaptConfig:
     __pydantic_config__: ClassVar[ConfigDict] = FORBID
 
     trainable_stages: Literal[1, 2] = 1
-    """How many of ResNet-18's four stages are trained, from the last one."""
+    """How many of ResNet-18's four stages are trained, from the last one. Paper: 2."""
+    fps: Positive | None = 5.0
+    """Frames of a second of training video that are trained on; None: all that there are."""
+    max_frames: Count = 1000
+    """Most of these of one video, evenly spread. What is stored of each is 100 KB for one stage of
+    224 pixels and 200 KB for two, before compression."""
     epochs: Count = 10
     """The features are those of the last epoch; the scorer `cnn` is audited with all of them."""
     learning_rate: Positive = 1e-4
@@ -274,11 +279,13 @@ class ScorerConfig:
     """`transformer`, `framewise`, `mstcn`, or the import path `package.module:Class` of a
     torch.nn.Module; None takes the scorer's own name."""
     arguments: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """Keyword arguments of the model, `preset: vit_b` among them."""
+    """Keyword arguments of the model, `preset: vit_b` among them; of `transformer` also
+    `pretrained`, the state dict of a vision Transformer whose blocks its training starts from."""
     train: bool = True
     """False: its checkpoints come from elsewhere, by `csl checkpoints import`."""
-    max_frames: Count = 8192
-    """Longer videos run in overlapping windows of so many frames."""
+    max_frames: Count | None = None
+    """Longer videos run in overlapping windows of so many frames; None: whole videos, as in the
+    paper, or windows as long as a training worker's memory allows, which is told then."""
 
 
 def share_of_percent(value: object) -> object:

@@ -36,6 +36,14 @@ Overrides = Annotated[
 Verbose = Annotated[bool, typer.Option("--verbose", help="Show what Ray has to say.")]
 Root = Annotated[str, typer.Argument(help="Run root: a path or URL.", metavar="ROOT")]
 
+OtherScores = Annotated[
+    list[str],
+    typer.Option(
+        "--scores",
+        metavar="NAME=DIR",
+        help="Another method's frame scores, one npy or CSV a video; may be given several times.",
+    ),
+]
 Revision = Annotated[int | None, typer.Option(help="Number of the audit; the newest if left out.")]
 
 EXTRAS = {

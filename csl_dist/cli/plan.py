@@ -71,7 +71,7 @@ def plan(
         measure = output_file(measure, [str(config), *listed_in(loaded.dataset)])
     gpu = GPUS[gpu_type]
     if videos is None:
-        footage = _footage(loaded)
+        footage = footage_of(loaded)
     else:
         footage = supposed_footage(
             loaded,
@@ -90,8 +90,6 @@ def plan(
     )
     stages = plan_run(loaded, footage, machines)
     console.print(tables.plan_table(stages))
-    if loaded.features.adapt is not None:
-        say("not counted: fine-tuning the encoder (features.adapt) and its scorer `cnn`")
     if measured is None:
         basis = f"{100 * utilisation:g} % of the peak of {gpu_type}"
     else:
@@ -138,22 +136,28 @@ def _rates(
     return measured
 
 
-def _footage(config: "RunConfig") -> "Footage":
+def footage_of(config: "RunConfig") -> "Footage":
     """What the dataset holds."""
     from csl_dist.cluster.progress import progress_bar
     from csl_dist.cost.plan import Footage
     from csl_dist.data.check import look_at_videos
     from csl_dist.data.layouts import open_dataset
+    from csl_dist.features.sample import Sample
     from csl_dist.types import Media, Split
 
     dataset = open_dataset(config.dataset)
     lengths: dict[Split, list[int]] = {split: [] for split in Split}
+    adapt = config.features.adapt
+    sample = Sample.of(adapt, frozenset(dataset.trained_ids())) if adapt is not None else None
+    sampled: list[int] = []
     width = FEATURE_WIDTH
     with progress_bar(console, "plan: videos", total=len(dataset.videos)) as bar:
         for facts in look_at_videos(dataset, config.dataset):
             if facts.timeline is None:
                 raise DataError(f"{facts.problems[0]}; `csl check` lists every problem")
             lengths[facts.video.split].append(len(facts.timeline.times_T))
+            if sample is not None and facts.video.id in sample.videos:
+                sampled.append(len(sample.frames(facts.video.id, facts.timeline.times_T)))
             width = facts.file.width if facts.file is not None else width
             bar.advance()
     folds = len(dataset.folds)
@@ -166,4 +170,5 @@ def _footage(config: "RunConfig") -> "Footage":
         num_classes=len(dataset.classes),
         num_features=width,
         num_folds=folds,
+        sample=tuple(sampled),
     )

@@ -8,6 +8,7 @@ import typer
 
 from csl_dist.cli.app import (
     ConfigPath,
+    OtherScores,
     Overrides,
     Verbose,
     app,
@@ -80,12 +81,18 @@ def audit(
 
 
 @app.command(rich_help_panel="Run")
-def evaluate(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
+def evaluate(
+    config: ConfigPath,
+    scores: OtherScores = [],  # noqa: B006
+    overrides: Overrides = [],  # noqa: B006
+) -> None:
     """Compare the scores with known errors."""
     from csl_dist import pipeline
+    from csl_dist.evaluate.brought import named_folders
 
+    folders = named_folders(scores)
     with _opened(load_config(config, overrides), "evaluate", False) as stage:
-        metrics = pipeline.evaluate(stage)
+        metrics = pipeline.evaluate(stage, folders)
     _print_metrics(metrics)
 
 

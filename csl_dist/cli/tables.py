@@ -58,7 +58,8 @@ def metrics_table(metrics: dict[str, Any]) -> Table:
 
 
 def rivals_table(metrics: dict[str, Any]) -> Table:
-    """The run's own score, then the paper's and the baselines, which are the temporal scorer's."""
+    """The run's own score, then the paper's and the baselines, which are the temporal scorer's,
+    then methods whose scores come from elsewhere."""
     from csl_dist.evaluate.baselines import BASELINES
 
     own, temporal = metrics["scorer"], metrics["temporal_scorer"]
@@ -76,11 +77,18 @@ def rivals_table(metrics: dict[str, Any]) -> Table:
     rows |= {name: (temporal, name) for name in ("csl_smoothed", *BASELINES)}
     for heading, (scorer, name) in rows.items():
         cells = [
-            percent(metrics["scorers"][scorer][kind][name], metric)
+            percent(metrics["scorers"][scorer][kind].get(name, {}), metric)
             for kind in kinds
             for metric in ("auc_micro", "average_precision")
         ]
-        table.add_row(heading, *cells, end_section=name == "csl_smoothed")
+        table.add_row(heading, *cells, end_section=name in ("csl_smoothed", BASELINES[-1]))
+    for name, by_kind in metrics.get("brought", {}).items():
+        cells = [
+            percent(by_kind[kind], metric)
+            for kind in kinds
+            for metric in ("auc_micro", "average_precision")
+        ]
+        table.add_row(f"{name} (brought)", *cells)
     return table
 
 
