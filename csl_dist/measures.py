@@ -5,6 +5,8 @@
 
 import difflib
 
+from csl_dist.types import ErrorKind
+
 LATE = "_late"
 """Over the later half of the selected checkpoints alone."""
 
@@ -44,3 +46,8 @@ def known_score(name: str) -> str:
         [near] = difflib.get_close_matches(name, SCORE_NAMES, n=1, cutoff=0)
         raise ValueError(f"there is no score {name!r}; did you mean {near!r}?")
     return name
+
+
+def own_score(deciding: str, kind: str) -> str:
+    """The score that a kind of error is judged by: order is a list of its own beside suspicion."""
+    return ORDER if deciding == SUSPICION and kind == ErrorKind.DISORDER else deciding

@@ -8,11 +8,10 @@ import difflib
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
 from csl_dist.audit.frames import FrameScores
 from csl_dist.audit.revision import AuditStore
@@ -49,6 +48,9 @@ from csl_dist.types import (
     Video,
     spans_where,
 )
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 MAX_KEPT = 256
 """Videos, times scorers, whose labels and open trajectories an audit keeps: about 0.1 GB."""
@@ -389,13 +391,15 @@ class Audit:
 
     def to_xarray(
         self, video: str, *, frames: slice | int | None = None, scorer: str | None = None
-    ) -> xr.DataArray:
+    ) -> "xr.DataArray":
         """Log-probabilities with named dimensions: checkpoint, frame, class."""
         scorer = self._scorer(scorer)
         trajectory = self.log_probabilities(video, scorer=scorer)
         span = _frame_range(frames, trajectory.shape[1], video)
         annotation = self.annotation(video, scorer=scorer)
         names = np.array([*self.classes, ""])
+        import xarray as xr  # takes as long as all else together
+
         return xr.DataArray(
             trajectory.read(span.start, span.stop),
             dims=("checkpoint", "frame", "class"),

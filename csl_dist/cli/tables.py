@@ -2,26 +2,26 @@
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from csl_dist.audit.changes import AuditLine
-from csl_dist.audit.status import StageStatus
-from csl_dist.cost.forecast import Forecast
-from csl_dist.cost.plan import StagePlan
-from csl_dist.cost.rates import Rates
 from csl_dist.cost.words import size_words, time_words
-from csl_dist.data.check import SplitSummary
-from csl_dist.evaluate.baselines import BASELINES
-from csl_dist.evaluate.metrics import own_score
-from csl_dist.features.catalog import CatalogEntry
-from csl_dist.measures import ORDER, SUSPICION
-from csl_dist.training.catalog import StoredTraining
+from csl_dist.measures import ORDER, SUSPICION, own_score
 from csl_dist.types import ErrorKind
+
+if TYPE_CHECKING:
+    from csl_dist.audit.changes import AuditLine
+    from csl_dist.audit.status import StageStatus
+    from csl_dist.cost.forecast import Forecast
+    from csl_dist.cost.plan import StagePlan
+    from csl_dist.cost.rates import Rates
+    from csl_dist.data.check import SplitSummary
+    from csl_dist.features.catalog import CatalogEntry
+    from csl_dist.training.catalog import StoredTraining
 
 
 def metrics_table(metrics: dict[str, Any]) -> Table:
@@ -71,6 +71,8 @@ def own_words(metrics: dict[str, Any]) -> str:
 def rivals_table(metrics: dict[str, Any]) -> Table:
     """The run's own score, then the paper's and the baselines, which are the temporal scorer's,
     then methods whose scores come from elsewhere."""
+    from csl_dist.evaluate.baselines import BASELINES
+
     own, temporal = metrics["scorer"], metrics["temporal_scorer"]
     table = Table(
         title=f"Beside other methods on the trajectories of {temporal}",
@@ -131,7 +133,7 @@ def percent(metrics: dict[str, list[float]], name: str) -> str:
     return f"{100 * metrics[name][0]:.1f}" if name in metrics else "-"
 
 
-def dataset_table(lines: Sequence[SplitSummary]) -> Table:
+def dataset_table(lines: Sequence["SplitSummary"]) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("split")
     for heading in ("videos", "hours", "frames"):
@@ -143,7 +145,7 @@ def dataset_table(lines: Sequence[SplitSummary]) -> Table:
     return table
 
 
-def class_table(classes: Sequence[str], lines: Sequence[SplitSummary]) -> Table:
+def class_table(classes: Sequence[str], lines: Sequence["SplitSummary"]) -> Table:
     """Frames of each class in each split."""
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("frames of class")
@@ -154,7 +156,7 @@ def class_table(classes: Sequence[str], lines: Sequence[SplitSummary]) -> Table:
     return table
 
 
-def feature_table(entries: Sequence[CatalogEntry]) -> Table:
+def feature_table(entries: Sequence["CatalogEntry"]) -> Table:
     """What a feature store holds; `repeated` frames could not be decoded."""
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("encoder", "video", "version"):
@@ -171,7 +173,7 @@ def feature_table(entries: Sequence[CatalogEntry]) -> Table:
     return table
 
 
-def training_table(trainings: Sequence[StoredTraining]) -> Table:
+def training_table(trainings: Sequence["StoredTraining"]) -> Table:
     """Trainings under a run root; those that an audit uses are marked."""
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("scorer", "fold", "training", "used"):
@@ -194,7 +196,7 @@ def training_table(trainings: Sequence[StoredTraining]) -> Table:
     return table
 
 
-def status_table(lines: Sequence[StageStatus]) -> Table:
+def status_table(lines: Sequence["StageStatus"]) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("stage")
     table.add_column("done", justify="right")
@@ -204,7 +206,7 @@ def status_table(lines: Sequence[StageStatus]) -> Table:
     return table
 
 
-def forecast_table(made: Forecast) -> Table:
+def forecast_table(made: "Forecast") -> Table:
     """What is left of a run, and about how long each stage takes."""
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("to do", "how much"):
@@ -220,7 +222,7 @@ def forecast_table(made: Forecast) -> Table:
     return table
 
 
-def plan_table(stages: Sequence[StagePlan]) -> Table:
+def plan_table(stages: Sequence["StagePlan"]) -> Table:
     """What each stage of a planned run takes, and all of them."""
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("stage")
@@ -247,7 +249,7 @@ def plan_table(stages: Sequence[StagePlan]) -> Table:
     return table
 
 
-def rates_table(rates: Rates) -> Table:
+def rates_table(rates: "Rates") -> Table:
     """What was measured."""
     table = Table(box=box.SIMPLE_HEAD, title=rates.device, title_justify="left")
     table.add_column("stage")
@@ -325,7 +327,7 @@ def _cell(value: Any) -> str:
     return escape(str(value))
 
 
-def audits_table(lines: Sequence[AuditLine]) -> Table:
+def audits_table(lines: Sequence["AuditLine"]) -> Table:
     """The audits of a run, and what changed from each to the next."""
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("audit", "made", "videos", "flags", "what changed"):

@@ -21,7 +21,6 @@ import numpy as np
 import pandas as pd
 
 from csl_dist.errors import DataError
-from csl_dist.measures import ORDER, SUSPICION
 from csl_dist.types import (
     BoolArray,
     ErrorKind,
@@ -289,11 +288,6 @@ def flag_metrics(errors: Sequence[PlantedError], flags: pd.DataFrame) -> Metrics
         "suggestion_accuracy": suggestions,
     }
     return {name: round(float(np.mean(v)), METRIC_DIGITS) for name, v in shares.items() if v}
-
-
-def own_score(deciding: str, kind: str) -> str:
-    """The score that a kind of error is judged by: order is a list of its own beside suspicion."""
-    return ORDER if deciding == SUSPICION and kind == ErrorKind.DISORDER else deciding
 
 
 def touches_any(flag: Any, errors: Sequence[PlantedError]) -> bool:

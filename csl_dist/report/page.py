@@ -10,7 +10,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from csl_dist.audit.reader import Audit
-from csl_dist.evaluate.metrics import own_score
+from csl_dist.measures import own_score
 from csl_dist.report import contents
 from csl_dist.report.contents import VideoDetails
 from csl_dist.report.drawing import (

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-from scipy.optimize import minimize
 
 from csl_dist.flag.edits.candidates import EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
@@ -267,6 +266,8 @@ def _bounded_logistic(
     draw: float,
 ) -> tuple[float, FloatArray]:
     """Offset and weights (K,), each at least 0, of a logistic model drawn towards given weights."""
+    from scipy.optimize import minimize  # reading an audit does without it
+
     y_N = right_N.astype(np.float64)
     share_N = weight_N / weight_N.sum()
     scale_K = x_NK.std(axis=0) + 0.05
