@@ -128,6 +128,16 @@ class VideoFile:
         return ticks[(ticks >= low) & (ticks < (np.inf if high is None else high))]
 
 
+def header_rate(path: str) -> float | None:
+    """Frames a second as a file's header has it, which need not be true; None if it has none."""
+    try:
+        with _open(path) as container:
+            rate = container.streams.video[0].average_rate
+    except DataError:
+        return None
+    return float(rate) if rate else None
+
+
 def _ticks(
     container: Any,
     stream: Any,

@@ -1,8 +1,4 @@
-"""Where corrected labels are written: always below the folder that was asked for.
-
-No file that the dataset or the audit reads is ever written to, whatever links and `..` its path
-goes through, and no two label files become one.
-"""
+"""Where corrected label files stand in a folder: no two label files become one."""
 
 import os
 from collections import Counter
@@ -10,37 +6,6 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 from csl_dist.data.files import AnyPath, is_url
-from csl_dist.errors import DataError
-
-
-class OutputFolder:
-    """A folder to write to, and the files that must stay as they are."""
-
-    def __init__(self, path: Path, inputs: Iterable[str]):
-        files = set(inputs)
-        self.path = path
-        self._real_inputs = {os.path.realpath(file) for file in files}
-        # Two names of one file, by a hard link or in another case, have one identity.
-        self._identities = {found for file in files if (found := _identity(file)) is not None}
-
-    def __repr__(self) -> str:
-        return f"OutputFolder({str(self.path)!r}, {len(self._real_inputs)} inputs)"
-
-    def file(self, place: Path) -> Path:
-        """The path of a file in the folder; DataError where writing there would do harm."""
-        path = self.path / place
-        real = os.path.realpath(path)
-        if real in self._real_inputs or _identity(path) in self._identities:
-            raise DataError(
-                f"{path} is a file that the audit reads, and is not overwritten; give another "
-                f"folder than {self.path}"
-            )
-        if not Path(real).is_relative_to(os.path.realpath(self.path)):
-            raise DataError(
-                f"{path} leads to {real}, which is outside {self.path}; remove the link, or give "
-                "another folder"
-            )
-        return path
 
 
 def put_bytes(path: Path, data: bytes) -> Path:
@@ -111,11 +76,3 @@ def _keeps_apart(found: dict[str, Path]) -> bool:
     if num_places == len(found):
         return True
     return num_places == len({(place, os.path.realpath(file)) for file, place in found.items()})
-
-
-def _identity(file: str | Path) -> tuple[int, int] | None:
-    try:
-        facts = os.stat(file)
-    except OSError:
-        return None
-    return facts.st_dev, facts.st_ino
