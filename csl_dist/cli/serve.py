@@ -93,13 +93,14 @@ def export(
 ) -> None:
     """Write corrected labels in the dataset's own layout, for `csl relabel`."""
     from csl_dist.audit.reader import open_audit
+    from csl_dist.review.carried import decisions_on
     from csl_dist.review.labels import write_corrected
-    from csl_dist.review.store import CurrentDecisions, store_of
+    from csl_dist.review.store import store_of
 
     audit = open_audit(root, revision=revision)
     store = store_of(root, database)
     store.create()
-    decisions = CurrentDecisions(store, audit.revision).by_span()
+    decisions = decisions_on(audit, store).by_span()
     written = write_corrected(audit, decisions, out)
     say(
         f"corrected: {written.num_spans} spans of {written.num_videos} videos in {out}; go on with "

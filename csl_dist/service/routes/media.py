@@ -1,7 +1,6 @@
 """Routes that show a video: its file in byte ranges, or single frames as pictures."""
 
 import mimetypes
-from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
@@ -10,8 +9,7 @@ from fastapi.responses import FileResponse
 from csl_dist.service.audits import NotFoundError, OpenAudit
 from csl_dist.service.context import ServiceContext
 from csl_dist.service.forms import Frame, VideoId
-from csl_dist.service.media import frame_picture
-from csl_dist.types import Media
+from csl_dist.service.media import frame_picture, played_file
 
 MAX_WIDTH = 960
 
@@ -25,8 +23,8 @@ def media_routes(context: ServiceContext) -> APIRouter:
     def play(audit: str, video: VideoId) -> Response:
         """A video's file, or byte ranges of it."""
         found = pool.read(audit, None, lambda opened: opened.video(video))
-        path = Path(found.source)
-        if found.media is not Media.VIDEO or not path.is_file():
+        path = played_file(found)
+        if path is None:
             raise NotFoundError(f"video {video!r} has no video file on this machine")
         kind = mimetypes.guess_type(path.name)[0] or ""
         if not kind.startswith("video/"):
