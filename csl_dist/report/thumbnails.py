@@ -10,6 +10,7 @@ from PIL import Image
 
 from csl_dist.audit.reader import Audit
 from csl_dist.data.media.pixels import pixel_source
+from csl_dist.data.media.video import VideoFile, upright
 from csl_dist.errors import CslError
 from csl_dist.types import Media, Span
 
@@ -24,13 +25,14 @@ def span_pictures(audit: Audit, video: str, spans: Sequence[Span]) -> dict[Span,
         return {}
     annotation = audit.annotation(video)
     source = pixel_source(found)
+    rotation = source.rotation() if isinstance(source, VideoFile) else 0
     pictures = {}
     for span in spans:
         frames = np.unique(np.linspace(span.start, span.stop - 1, PER_SPAN).astype(int))
         try:
             shown = source.decode(np.sort(annotation.source_times_T[frames]))
             pictures[span] = [
-                _data_uri(Image.fromarray(pixels))
+                _data_uri(Image.fromarray(upright(pixels, rotation)))
                 for pixels in shown
                 if not isinstance(pixels, CslError)
             ]

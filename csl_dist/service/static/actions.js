@@ -126,12 +126,12 @@ export const setSpanEnd = (end) => {
   if (!state.draft?.span) startSpan();
   const { span } = state.draft;
   const at = player.edgeFrameAt(player.seconds);
-  const exact = isBetweenFrames(at) ? player.seconds : undefined;
+  const exact = isBetweenFrames(at, player.seconds) ? player.seconds : undefined;
   if (end === "start") changeDraft({ span: { ...span, start: Math.min(at, span.stop - 1), start_seconds: exact } });
   else changeDraft({ span: { ...span, stop: Math.max(at + (exact == null ? 1 : 0), span.start + 1), stop_seconds: exact } });
 };
 
-const isBetweenFrames = (edge) => Math.abs(player.secondsOf(edge) - player.seconds) > 1e-3;
+const isBetweenFrames = (frame, seconds) => Math.abs(player.secondsOf(frame) - seconds) > 1e-3;
 
 const noEdge = () => toast("There is no boundary here that could move.");
 
@@ -151,7 +151,8 @@ export const nudge = (direction, isSecond) => {
   if (!edge) return;
   const by = direction * (isSecond ? 1 : 1 / (player.mode === "video" ? state.video.source_fps : state.video.fps));
   const seconds = (edge.seconds ?? player.secondsOf(edge.to)) + by;
-  moveEdgeTo(player.edgeFrameAt(seconds), seconds);
+  const frame = player.edgeFrameAt(seconds);
+  moveEdgeTo(frame, isBetweenFrames(frame, seconds) ? seconds : null);
 };
 
 const moveEdgeTo = (frame, seconds = null) => {

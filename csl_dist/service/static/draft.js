@@ -5,16 +5,37 @@ import { withEdits } from "./decisions.js";
 
 export const newDraft = (edits = []) => ({ edits, edge: null, span: null });
 
-/** All edits of a draft, in the order in which they apply. */
+/** What a draft changes: spans with their new label, none of which has it already. */
 export const draftEdits = (draft, runs, classes) => {
   const edits = [...draft.edits];
   if (draft.edge) edits.push(...edgeEdits(draft.edge, classes));
   if (draft.span) edits.push(draft.span);
-  return edits.filter((edit) => edit.start < edit.stop && changes(edit, runs, classes));
+  return withTimes(difference(runs, withEdits(runs, edits, classes), classes), edits);
 };
 
-const changes = (edit, runs, classes) => runs.some(([a, b, label]) =>
-  a < edit.stop && b > edit.start && classes[label]?.name !== edit.label);
+/** Spans of `after` whose label is another one than in `before`. */
+const difference = (before, after, classes) => {
+  const spans = [];
+  for (const [start, stop, label] of after) {
+    for (const [a, b, old] of before) {
+      const [first, last] = [Math.max(a, start), Math.min(b, stop)];
+      if (first >= last || old === label) continue;
+      const open = spans.at(-1);
+      if (open?.stop === first && open.label === classes[label].name) open.stop = last;
+      else spans.push({ start: first, stop: last, label: classes[label].name });
+    }
+  }
+  return spans;
+};
+
+/** Spans with the exact times of those edges that were set between two frames. */
+const withTimes = (spans, edits) => spans.map((span) => {
+  const first = edits.findLast(({ start, start_seconds: at }) => start === span.start && at != null);
+  const last = edits.findLast(({ stop, stop_seconds: at }) => stop === span.stop && at != null);
+  const start = first && { start_seconds: first.start_seconds };
+  const stop = last && { stop_seconds: last.stop_seconds };
+  return { ...span, ...start, ...stop };
+});
 
 /** The edge between two runs that is nearest to a frame: where it is, and the classes beside it. */
 export const nearestEdge = (runs, frame, within = Infinity) => {

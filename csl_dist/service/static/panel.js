@@ -32,7 +32,7 @@ export const showHeading = (flag, proposal, classColour, secondsOf) => {
     element("span", { class: `kind ${flag.kind}` }, kindWords(flag.kind)));
   $("span-title").dataset.rank = flag.rank;
   const sure = flag.probability ?? null;
-  $("why").replaceChildren(...(sure == null ? [] : [element("b", {}, `${percent(sure)} likely an error. `)]), flag.why);
+  $("why").replaceChildren(...(sure == null ? [] : [element("b", {}, `${sure > 0.99 ? "> 99 %" : percent(sure)} likely an error. `)]), flag.why);
   $("annotated").replaceChildren(swatch(classColour(flag.label)), flag.label || "unlabelled");
   const hasOther = isFlag(flag) && flag.suggested !== flag.label;
   $("suggested-box").hidden = !hasOther;

@@ -65,9 +65,12 @@ export const showFlag = async (flag, index) => {
   $("main").hidden = false;
   const place = isFlag(flag) ? { rank: flag.rank } : { video: flag.video, start: flag.start, stop: flag.stop };
   history.replaceState(null, "", `#${new URLSearchParams({ audit: state.facts.id, ...place })}`);
-  if (state.video?.video !== flag.video) await openVideo(flag.video);
-  showHeading(flag, proposalOf(flag), classColour, (frame) => player.secondsOf(frame));
-  showPanel();
+  try {
+    if (state.video?.video !== flag.video) await openVideo(flag.video);
+  } finally {
+    showHeading(flag, proposalOf(flag), classColour, (frame) => (player.facts ? player.secondsOf(frame) : 0));
+    showPanel();
+  }
   const { flags } = await state.api.flags({ video: flag.video, limit: MAX_FLAGS });
   if (state.flag !== flag) return; // another audit was opened in the meantime
   const isShown = (one) => one.start === flag.start && one.stop === flag.stop;
@@ -242,6 +245,7 @@ const redraw = () => {
     marks: { span: draft?.span ?? null, edges: draft?.edge ? [draft.edge.to] : draft?.span ? [draft.span.start, draft.span.stop] : [] },
   });
   showCursor(player.frame, player.seconds);
+  $("canvases").dataset.view = state.view.map(Math.round).join(" ");
   const isWhole = state.view[1] - state.view[0] >= video.num_frames;
   $("zoom-text").textContent = isWhole ? "around the span" : "whole video";
 };
