@@ -13,11 +13,13 @@ import numpy as np
 
 from csl_dist.types import FloatArray, IntArray
 
-UNFLAGGED_SHARES = (0.1, 0.3, 0.6)
+UNFLAGGED_SHARES = (0.04, 0.12, 0.84)
 """Of the unflagged footage, the most suspicious first."""
-GUESSES = (0.5, 0.08, 0.02, 0.005)
+GUESSES = (0.5, 0.1, 0.03, 0.005)
 """Share of wrong seconds in each stratum, before anybody has looked."""
-LEAST_DRAWS = 12
+GROWTH = 1.25
+"""By how much a stratum grows when it is drawn from again."""
+LEAST_DRAWS = 6
 """In each stratum: with fewer, a rare error is never seen."""
 
 
@@ -90,3 +92,10 @@ def allocation(people: Population, guesses_H: FloatArray, num_reviews: int) -> l
     wishes_H = people.weights() * np.sqrt(guesses_H * (1 - guesses_H))
     draws_H = np.maximum(LEAST_DRAWS, np.round(num_reviews * wishes_H / wishes_H.sum()))
     return [int(n) for n in draws_H]
+
+
+def grown(draws_H: Sequence[int], stratum: int) -> list[int]:
+    """The draws with some more in a stratum."""
+    grown_H = list(draws_H)
+    grown_H[stratum] = int(GROWTH * grown_H[stratum]) + 4
+    return grown_H

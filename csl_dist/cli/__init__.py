@@ -2,6 +2,7 @@
 
 from csl_dist.cli import (
     bench,
+    certify,
     dataset,
     jobs,
     lint,
@@ -17,6 +18,7 @@ from csl_dist.cli.app import main
 
 __all__ = [
     "bench",
+    "certify",
     "dataset",
     "jobs",
     "lint",

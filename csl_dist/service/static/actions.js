@@ -223,7 +223,8 @@ export const saveDraft = (event) => {
     return toast("Nothing was changed.");
   }
   const proposal = proposalOf(state.flag);
-  if (isFlag(state.flag) && proposal.length && spansText(edits) === spansText(proposal)) return accept(event);
+  const isExact = edits.some((edit) => edit.start_seconds != null || edit.stop_seconds != null);
+  if (isFlag(state.flag) && !isExact && spansText(edits) === spansText(proposal)) return accept(event);
   return decide({ decision: "edited", edits }, event);
 };
 
