@@ -225,7 +225,12 @@ class AdaptConfig:
     __pydantic_config__: ClassVar[ConfigDict] = FORBID
 
     trainable_stages: Literal[1, 2] = 1
-    """How many of ResNet-18's four stages are trained, from the last one."""
+    """How many of ResNet-18's four stages are trained, from the last one. Paper: 2."""
+    fps: Positive | None = 5.0
+    """Frames of a second of training video that are trained on; None: all that there are."""
+    max_frames: Count = 1000
+    """Most of these of one video, evenly spread. What is stored of each is 100 KB for one stage of
+    224 pixels and 200 KB for two, before compression."""
     epochs: Count = 10
     """The features are those of the last epoch; the scorer `cnn` is audited with all of them."""
     learning_rate: Positive = 1e-4
@@ -274,11 +279,13 @@ class ScorerConfig:
     """`transformer`, `framewise`, `mstcn`, or the import path `package.module:Class` of a
     torch.nn.Module; None takes the scorer's own name."""
     arguments: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """Keyword arguments of the model, `preset: vit_b` among them."""
+    """Keyword arguments of the model, `preset: vit_b` among them; of `transformer` also
+    `pretrained`, the state dict of a vision Transformer whose blocks its training starts from."""
     train: bool = True
     """False: its checkpoints come from elsewhere, by `csl checkpoints import`."""
-    max_frames: Count = 8192
-    """Longer videos run in overlapping windows of so many frames."""
+    max_frames: Count | None = None
+    """Longer videos run in overlapping windows of so many frames; None: whole videos, as in the
+    paper, or windows as long as a training worker's memory allows, which is told then."""
 
 
 def share_of_percent(value: object) -> object:
@@ -306,6 +313,9 @@ class TrainConfig:
 
     epochs: Count = 200
     """Checkpoints of a training, one an epoch. Paper: 200."""
+    steps: Count | None = None
+    """Optimiser steps of an epoch, over as many passes as they take, or a part of one; None: one
+    pass over the training videos. Paper: None."""
     learning_rate: Positive = 1e-4
     """Of AdamW. Paper: 1e-4."""
     weight_decay: float = 0.01
@@ -316,8 +326,11 @@ class TrainConfig:
     """How the learning rate goes on after the warm-up; `cosine` falls to 0 at the last epoch."""
     warmup_epochs: Annotated[float, Field(ge=0)] = 0.0
     """Epochs over which the learning rate rises from 0."""
-    batch_frames: Count = 8192
-    """Most frames in one step, padding included; videos of like length share a batch."""
+    batch_frames: Count | Literal["auto"] = "auto"
+    """Most frames in one step, padding included; videos of like length share a batch. `auto`: few
+    enough for some tens of steps in a pass, down to one video a step, and at most 8,192."""
+    weighted: bool = True
+    """Weight each class's loss by the inverse of its frequency. Paper: True."""
     seed: Seed = 0
     """Seed of weights, batch order and dropout."""
     workers: Count = 1

@@ -80,7 +80,10 @@ def read_sample(audit: Audit) -> Sample | None:
     folder = audit.paths.audit(audit.revision)
     if not audit.revision or not folder.exists(RunPaths.SAMPLE):
         return None
-    content: dict[str, Any] = folder.read_json(RunPaths.SAMPLE)
+    return folder.read_json(RunPaths.SAMPLE, _sample)
+
+
+def _sample(content: dict[str, Any]) -> Sample:
     spans = tuple((str(video), int(start), int(stop)) for video, start, stop in content["spans"])
     return Sample(**content | {"draws": tuple(content["draws"]), "spans": spans})
 

@@ -33,6 +33,14 @@ Overrides = Annotated[
 Verbose = Annotated[bool, typer.Option("--verbose", help="Show what Ray has to say.")]
 Root = Annotated[str, typer.Argument(help="Run root: a path or URL.", metavar="ROOT")]
 
+OtherScores = Annotated[
+    list[str],
+    typer.Option(
+        "--scores",
+        metavar="NAME=DIR",
+        help="Another method's frame scores, one npy or CSV a video; may be given several times.",
+    ),
+]
 Revision = Annotated[int | None, typer.Option(help="Number of the audit; the newest if left out.")]
 
 INTERRUPTED = 130
@@ -79,6 +87,13 @@ def _say_how_to_resume(arguments: list[str]) -> None:
 
 def say(sentence: str) -> None:
     console.print(sentence, highlight=False, markup=False, soft_wrap=True)
+
+
+def shown_path(path: str) -> str:
+    """A local path from where the user is, if that is shorter."""
+    if "://" in path:
+        return path
+    return min(path, os.path.relpath(path), key=len)
 
 
 def _leave_ray() -> None:

@@ -11,8 +11,10 @@ from rich.table import Table
 
 from csl_dist.audit.changes import AuditLine
 from csl_dist.audit.status import StageStatus
+from csl_dist.cost.forecast import Forecast
 from csl_dist.cost.plan import StagePlan
 from csl_dist.cost.rates import Rates
+from csl_dist.cost.words import size_words, time_words
 from csl_dist.data.check import SplitSummary
 from csl_dist.evaluate.baselines import BASELINES
 from csl_dist.features.catalog import CatalogEntry
@@ -55,7 +57,8 @@ def metrics_table(metrics: dict[str, Any]) -> Table:
 
 
 def rivals_table(metrics: dict[str, Any]) -> Table:
-    """The run's own score, then the paper's and the baselines, which are the temporal scorer's."""
+    """The run's own score, then the paper's and the baselines, which are the temporal scorer's,
+    then methods whose scores come from elsewhere."""
     own, temporal = metrics["scorer"], metrics["temporal_scorer"]
     table = Table(
         title=f"Beside other methods on the trajectories of {temporal}",
@@ -71,11 +74,18 @@ def rivals_table(metrics: dict[str, Any]) -> Table:
     rows |= {name: (temporal, name) for name in ("csl_smoothed", *BASELINES)}
     for heading, (scorer, name) in rows.items():
         cells = [
-            percent(metrics["scorers"][scorer][kind][name], metric)
+            percent(metrics["scorers"][scorer][kind].get(name, {}), metric)
             for kind in kinds
             for metric in ("auc_micro", "average_precision")
         ]
-        table.add_row(heading, *cells, end_section=name == "csl_smoothed")
+        table.add_row(heading, *cells, end_section=name in ("csl_smoothed", BASELINES[-1]))
+    for name, by_kind in metrics.get("brought", {}).items():
+        cells = [
+            percent(by_kind[kind], metric)
+            for kind in kinds
+            for metric in ("auc_micro", "average_precision")
+        ]
+        table.add_row(f"{name} (brought)", *cells)
     return table
 
 
@@ -176,6 +186,22 @@ def status_table(lines: Sequence[StageStatus]) -> Table:
     table.add_column("of", justify="right")
     for line in lines:
         table.add_row(line.stage, f"{line.done:,}", f"{line.total:,}")
+    return table
+
+
+def forecast_table(made: Forecast) -> Table:
+    """What is left of a run, and about how long each stage takes."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("to do", "how much"):
+        table.add_column(heading)
+    table.add_column("about", justify="right", no_wrap=True)
+    for stage in made.stages:
+        last = stage is made.stages[-1]
+        table.add_row(stage.stage, stage.work, time_words(stage.seconds), end_section=last)
+    disk = f"{size_words(made.num_bytes)} to write"
+    if made.free_bytes is not None:
+        disk += f", {size_words(made.free_bytes)} free"
+    table.add_row("all", f"{made.machine}; {disk}", time_words(made.seconds))
     return table
 
 

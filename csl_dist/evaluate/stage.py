@@ -14,6 +14,7 @@ from csl_dist.evaluate.baselines import (
     random_score,
     trajectory_baselines,
 )
+from csl_dist.evaluate.brought import BroughtScores
 from csl_dist.evaluate.metrics import (
     NUM_RESAMPLES,
     TOP_PERCENTS,
@@ -25,7 +26,7 @@ from csl_dist.evaluate.metrics import (
 from csl_dist.flag.record import AuditRecord
 from csl_dist.measures import BASES, PAPERS_SCORE, SMOOTHINGS
 from csl_dist.predict.plan import store_of
-from csl_dist.score.formulas import trajectory_blocks
+from csl_dist.score.formulas import smooth, trajectory_blocks
 from csl_dist.score.store import ScoreStore
 from csl_dist.score.table import smoothed_scores, stored_scores
 from csl_dist.training.inputs import Inputs
@@ -54,11 +55,7 @@ def make_metrics(inputs: Inputs, record: AuditRecord, flags: pd.DataFrame) -> di
     labels = {a.video: a.labels_T for a in annotations}
     errors = record.known_errors
     num_frames = {a.video: a.num_frames for a in annotations}
-    truths = {
-        kind: truth_of_kind(kind, errors, num_frames)
-        for kind in ErrorKind
-        if any(error.kind is kind for error in errors)
-    }
+    truths = _truths(record, annotations)
     # Intervals of what is compared; for every variant of a score they would take minutes.
     exact = {settings.flag.score, PAPERS_SCORE, *BASELINES}
     scorers: dict[str, dict[str, dict[str, Any]]] = {}
@@ -79,6 +76,29 @@ def make_metrics(inputs: Inputs, record: AuditRecord, flags: pd.DataFrame) -> di
         "top_percent_minutes": {kind: _budgets(truth, seconds) for kind, truth in truths.items()},
         "scorers": scorers,
         "flags": flag_metrics(errors, flags),
+    }
+
+
+def brought_metrics(
+    inputs: Inputs, record: AuditRecord, brought: BroughtScores
+) -> dict[str, dict[str, Any]]:
+    """Metrics by method and kind of scores that come from elsewhere."""
+    annotations = inputs.labels.in_split(Split.AUDIT)
+    labels = {a.video: a.labels_T for a in annotations}
+    truths = _truths(record, annotations)
+    return {
+        name: {kind: measured(truth, scores, labels) for kind, truth in truths.items()}
+        for name, scores in brought.items()
+    }
+
+
+def _truths(record: AuditRecord, annotations: Sequence[Annotation]) -> dict[ErrorKind, Truth]:
+    """The truth of every kind of error that is known."""
+    num_frames = {a.video: a.num_frames for a in annotations}
+    return {
+        kind: truth_of_kind(kind, record.known_errors, num_frames)
+        for kind in ErrorKind
+        if any(error.kind is kind for error in record.known_errors)
     }
 
 
@@ -119,12 +139,14 @@ def baseline_scores(
     """The baselines that are not among the stored scores, from one pass over the trajectories."""
     rng = np.random.default_rng(SEED)
     store = store_of(inputs, scorer)
-    found: dict[str, Scores] = {"random": {}}
+    found: dict[str, Scores] = {"random": {}, "random_smoothed": {}}
     logp_final: dict[str, FloatArray] = {}
     labels: dict[str, IntArray] = {a.video: a.labels_T for a in annotations}
     for annotation in annotations:
         video = annotation.video
-        found["random"][video] = random_score(annotation.labels_T, rng)
+        noise_T = random_score(annotation.labels_T, rng)
+        found["random"][video] = noise_T
+        found["random_smoothed"][video] = smooth(noise_T, inputs.run.config.score.window)
         parts: dict[str, list[FloatArray]] = {}
         last: list[FloatArray] = []
         for frames, logp_ETC in trajectory_blocks(store.trajectory(video)):

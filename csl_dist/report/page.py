@@ -1,11 +1,13 @@
 """Fill the report's template and write it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import jinja2
 import pandas as pd
 from markupsafe import Markup
+from matplotlib.figure import Figure
 
 from csl_dist.audit.reader import Audit
 from csl_dist.report import contents
@@ -24,6 +26,8 @@ from csl_dist.report.drawing import (
     span_bar,
     time_axis,
 )
+from csl_dist.report.exhibits import Exhibits
+from csl_dist.report.figures import bars, data_uri, figure_bytes, maps, trajectories
 from csl_dist.report.thumbnails import span_pictures
 from csl_dist.report.words import KIND_WORDS, clock, fix_words
 from csl_dist.types import Span
@@ -45,7 +49,8 @@ def render(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
     table, flags = audit.videos(), audit.flags()
     shown = contents.detailed_videos(audit, table, most)
     details = [contents.video_details(audit, video, flags) for video in shown]
-    losses = contents.checkpoint_losses(audit, details)
+    losses = contents.checkpoint_losses(audit)
+    exhibits = Exhibits(audit)
     ordered = [audit.classes[i] for i in audit.class_order]
     names, frames = contents.confusion(flags, ordered)
     pictured = flags.head(MAX_PICTURED)
@@ -69,12 +74,28 @@ def render(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
         loss_chart=Markup(line_chart(losses, name="mean loss over checkpoints")),
         confusion=list(zip(names, frames, strict=True)),
         highest=max((count for row in frames for count in row), default=1),
-        sections=[_section(audit, video, pictured) for video in details],
+        sections=[_section(audit, video, pictured, exhibits) for video in details],
+        figures=_figures(exhibits) if exhibits.has_truth else [],
         palette=palette(),
     )
 
 
-def _section(audit: Audit, video: VideoDetails, pictured: pd.DataFrame) -> dict[str, Any]:
+def _figures(exhibits: Exhibits) -> list[tuple[str, str]]:
+    """The paper's figures with their words, as data URIs."""
+    if not exhibits.compared():
+        return []
+    drawn: dict[str, Callable[[Exhibits], Figure]] = {
+        "Right and wrong stretches, by the truth and by each method at its highest scores": bars,
+        "Loss of single frames over checkpoints, with the threshold τ": trajectories,
+        "Loss of every frame (downwards) under every checkpoint (to the right); wrong ones are "
+        "in boxes": partial(maps, most=1),
+    }
+    return [(words, data_uri(figure_bytes(draw(exhibits)))) for words, draw in drawn.items()]
+
+
+def _section(
+    audit: Audit, video: VideoDetails, pictured: pd.DataFrame, exhibits: Exhibits
+) -> dict[str, Any]:
     """The values of the template for one video."""
     own = pictured[pictured.video == video.id]
     pictures = span_pictures(audit, video.id, _spans(own))
@@ -90,7 +111,7 @@ def _section(audit: Audit, video: VideoDetails, pictured: pd.DataFrame) -> dict[
         )
     curves = {
         "suspicion": (video.score_W, video.threshold),
-        "CSL": (video.csl_W, None),
+        "CSL, smoothed": (video.csl_W, exhibits.tau.get(video.id)),
     }
     for name, (score_W, tau) in curves.items():
         rows[name] = score_curve(score_W, list(video.flags), num_frames=video.num_frames, tau=tau)

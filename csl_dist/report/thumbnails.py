@@ -9,10 +9,10 @@ import numpy as np
 from PIL import Image
 
 from csl_dist.audit.reader import Audit
-from csl_dist.data.media.pixels import pixel_source
-from csl_dist.data.media.video import VideoFile, upright
+from csl_dist.data.media.pixels import PixelSource, pixel_source
+from csl_dist.data.media.video import Pixels, VideoFile, upright
 from csl_dist.errors import CslError
-from csl_dist.types import Media, Span
+from csl_dist.types import IntArray, Media, Span
 
 WIDTH = 112
 PER_SPAN = 3
@@ -25,12 +25,12 @@ def span_pictures(audit: Audit, video: str, spans: Sequence[Span]) -> dict[Span,
         return {}
     annotation = audit.annotation(video)
     source = pixel_source(found)
-    rotation = source.rotation() if isinstance(source, VideoFile) else 0
     pictures = {}
     for span in spans:
         frames = np.unique(np.linspace(span.start, span.stop - 1, PER_SPAN).astype(int))
         try:
             shown = source.decode(np.sort(annotation.source_times_T[frames]))
+            rotation = _rotation(source)
             pictures[span] = [
                 _data_uri(Image.fromarray(upright(pixels, rotation)))
                 for pixels in shown
@@ -39,6 +39,29 @@ def span_pictures(audit: Audit, video: str, spans: Sequence[Span]) -> dict[Span,
         except CslError:  # a report without pictures is better than none
             return pictures
     return pictures
+
+
+def frame_pictures(audit: Audit, video: str, frames: IntArray) -> list[Pixels]:
+    """The pixels of some frames, in their order; empty if not all can be decoded."""
+    found = audit.videos_by_id[video]
+    if found.media is Media.FEATURES or not Path(found.source).exists():
+        return []
+    times_T = audit.annotation(video).source_times_T[frames]
+    order = np.argsort(times_T, kind="stable")  # a derived video shows its frames in another order
+    try:
+        source = pixel_source(found)
+        rotation = _rotation(source)
+        shown = list(source.decode(times_T[order]))
+    except CslError:
+        return []
+    pixels = [upright(picture, rotation) for picture in shown if not isinstance(picture, CslError)]
+    if len(pixels) < len(frames):
+        return []
+    return [pixels[place] for place in np.argsort(order, kind="stable")]
+
+
+def _rotation(source: PixelSource) -> int:
+    return source.rotation() if isinstance(source, VideoFile) else 0
 
 
 def _data_uri(picture: Image.Image) -> str:

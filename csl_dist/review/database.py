@@ -17,6 +17,8 @@ from csl_dist.errors import ConfigError, StorageError
 
 LOCK_SECONDS = 30
 """How long a writer waits for other writers."""
+ANSWER_SECONDS = 5.0
+"""How long a request waits for others that wait for the database, before it is refused."""
 DIALECTS = ("sqlite", "postgresql")
 MIGRATIONS = Path(__file__).parent / "migrations"
 FIRST, HEAD = "0001", "0002"
@@ -60,8 +62,14 @@ def engine_of(text: str) -> sa.Engine:
     """One engine, with its pool of connections, per database and process."""
     url = _known_url(text)
     # Waits for other writers instead of failing at once.
-    waiting = {"timeout": LOCK_SECONDS} if url.get_backend_name() == "sqlite" else {}
-    return sa.create_engine(url, connect_args=waiting, pool_pre_ping=True)
+    if url.get_backend_name() == "sqlite":
+        return sa.create_engine(url, connect_args={"timeout": LOCK_SECONDS}, pool_pre_ping=True)
+    return sa.create_engine(
+        url,
+        connect_args={"connect_timeout": int(ANSWER_SECONDS)},
+        pool_pre_ping=True,
+        pool_timeout=ANSWER_SECONDS,
+    )
 
 
 def upgrade(engine: sa.Engine) -> None:

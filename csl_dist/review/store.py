@@ -17,13 +17,19 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
-from csl_dist.errors import ConfigError
-from csl_dist.review.database import ASSIGNMENTS, REVIEWS, engine_of, storage_errors, upgrade
+from csl_dist.errors import ConfigError, StorageError
+from csl_dist.review.database import (
+    ANSWER_SECONDS,
+    ASSIGNMENTS,
+    REVIEWS,
+    engine_of,
+    storage_errors,
+    upgrade,
+)
 from csl_dist.review.edits import SpanEdit
+from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.url import Storage
 
-DATABASE_FILE = "reviews.db"
-"""In a run root on this machine, unless a database is named."""
 OWN_RUN = "."
 """The name of a run in its own database, so that its root can be moved."""
 PAGE_ROWS = 1000
@@ -199,7 +205,10 @@ class CurrentDecisions:
 
     def by_span(self) -> dict[SpanKey, list[Review]]:
         """The decisions on each span that has any, oldest first."""
-        with self._lock:
+        # Not for ever: a database that gives no answer would take one thread after the other.
+        if not self._lock.acquire(timeout=ANSWER_SECONDS):
+            raise StorageError("the database of the reviews gives no answer; try again later")
+        try:
             while new := self._store.after(self.last):
                 self.last = new[-1].number
                 for review in new:
@@ -211,6 +220,8 @@ class CurrentDecisions:
                 for span, by_reviewer in self._by_span.items()
                 if by_reviewer
             }
+        finally:
+            self._lock.release()
 
     def _add(self, span: SpanKey, review: Review) -> None:
         by_reviewer = self._by_span.setdefault(span, {})
@@ -230,7 +241,7 @@ def judged_spans(root: str) -> dict[SpanKey, str | None]:
     Of a decision that changes several spans it is the first one's label. From the database in a
     root on this machine; of other databases the root knows nothing.
     """
-    if "://" in Storage(root).url or not (Path(Storage(root).url) / DATABASE_FILE).exists():
+    if "://" in Storage(root).url or not (Path(Storage(root).url) / RunPaths.REVIEWS).exists():
         return {}
     store = store_of(root, None)
     store.create()
@@ -266,7 +277,7 @@ def store_of(root: str, database: str | None) -> ReviewStore:
             f"{root} is not on this machine, so that its reviews need a database; give "
             "--database sqlite:///reviews.db or postgresql://USER@HOST/NAME"
         )
-    return ReviewStore(f"sqlite:///{Path(url) / DATABASE_FILE}", OWN_RUN)
+    return ReviewStore(f"sqlite:///{Path(url) / RunPaths.REVIEWS}", OWN_RUN)
 
 
 def _review(row: sa.Row[tuple[object, ...]]) -> Review:

@@ -1,6 +1,8 @@
 """What the page shows of a video: its file, or single frames as pictures."""
 
 import io
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -8,7 +10,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from csl_dist.config import DatasetConfig
 from csl_dist.data.media.frames import FrameFolder
+from csl_dist.data.media.sources import VIDEO_SUFFIXES
 from csl_dist.data.media.video import VideoFile, upright, whole_frames
 from csl_dist.errors import DataError
 from csl_dist.service.audits import NotFoundError
@@ -19,6 +23,9 @@ PLAYABLE = (".mp4", ".m4v", ".mov", ".webm")
 """Files that browsers play; of others a copy is made that they play."""
 CACHED_PICTURES = 256
 CACHED_FOLDERS = 16
+
+Folders = tuple[str, ...]
+"""Real paths of folders that videos may be shown from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +38,12 @@ class Showing:
     """Whether a file that browsers play is being made."""
 
 
-def shown_as(video: Video, annotation: Annotation) -> Showing:
+def shown_as(video: Video, annotation: Annotation, folders: Folders) -> Showing:
     """How the page shows a video; starts to make a copy of a file that browsers do not play."""
     if video.media is Media.FEATURES:
         return Showing("features", "This run reads ready-made features, so there is no picture.")
+    if not may_show(video, folders):
+        return Showing("missing", outside(video))
     if not Path(video.source).exists():
         words = f"{video.source} is not on the machine of this service, so there is no picture."
         return Showing("missing", words)
@@ -60,18 +69,49 @@ def is_playable(source: str) -> bool:
 
 def played_file(video: Video) -> Path | None:
     """The file that the page plays: the video's own, or its copy; None where there is neither."""
-    if video.media is not Media.VIDEO or not Path(video.source).is_file():
+    path = Path(os.path.realpath(video.source))
+    if video.media is not Media.VIDEO or not path.is_file():
         return None
-    return Path(video.source) if is_playable(video.source) else playable_copy(video.source).path
+    return path if is_playable(video.source) else playable_copy(video.source).path
 
 
-def frame_picture(video: Video, annotation: Annotation, frame: int, width: int) -> bytes:
+def media_folders(config: DatasetConfig, more: Sequence[str]) -> Folders:
+    """Where videos of a dataset may be shown from: its own folders, and those named for it."""
+    path = Path(config.path)
+    own = [str(path if path.is_dir() else path.parent)]
+    media = getattr(config, "media", None)
+    return tuple(os.path.realpath(one) for one in [*own, *([media] if media else []), *more])
+
+
+def may_show(video: Video, folders: Folders) -> bool:
+    """Whether a source is a video or frames below these folders, where its links lead.
+
+    A run root may come from somebody else, and then says whatever they like.
+    """
+    real = Path(os.path.realpath(video.source))
+    if video.media is Media.VIDEO and real.suffix.lower() not in VIDEO_SUFFIXES:
+        return False
+    return any(real.is_relative_to(folder) for folder in folders)
+
+
+def outside(video: Video) -> str:
+    return (
+        f"{video.source} is no video below the folder of the dataset, so there is no picture; "
+        "start the service with --media FOLDER to show it."
+    )
+
+
+def frame_picture(
+    video: Video, annotation: Annotation, frame: int, width: int, folders: Folders
+) -> bytes:
     """One frame as JPEG, at most `width` pixels wide."""
     if frame >= annotation.num_frames:
         raise DataError(
             f"video {video.id!r} has {annotation.num_frames:,} frames, so that there is no frame "
             f"{frame}"
         )
+    if not may_show(video, folders):
+        raise NotFoundError(outside(video))
     if video.media is Media.FEATURES or not Path(video.source).exists():
         raise NotFoundError(f"video {video.id!r} has no pictures on this machine")
     seconds = float(annotation.source_times_T[frame])

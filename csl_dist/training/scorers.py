@@ -50,6 +50,7 @@ def train_config(config: RunConfig, scorer: str) -> TrainConfig:
         learning_rate=adapt.learning_rate,
         batch_frames=adapt.batch_frames,
         warmup_epochs=0.0,
+        steps=None,
     )
 
 

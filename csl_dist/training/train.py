@@ -5,10 +5,13 @@ all randomness is seeded anew at its start. So a training that resumes goes on e
 never stopped.
 """
 
+import hashlib
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,11 +20,18 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from csl_dist.config import FeaturesConfig, TrainConfig
-from csl_dist.errors import DataError
+from csl_dist.errors import ConfigError, DataError
 from csl_dist.features.source import FeatureSource
-from csl_dist.training.batches import ReadFeatures, padded_batch, plan_batches, windows_of
+from csl_dist.training.batches import (
+    ReadFeatures,
+    host_batch,
+    most_frames,
+    plan_batches,
+    read_ahead,
+    windows_of,
+)
 from csl_dist.training.checkpoints import CheckpointInfo, State
-from csl_dist.training.models import Cnn, ModelSpec, Scorer, build_scorer
+from csl_dist.training.models import Cnn, ModelSpec, Scorer, Transformer, build_scorer
 from csl_dist.types import (
     UNLABELLED,
     Annotation,
@@ -65,10 +75,23 @@ def settings_fingerprint(model: ModelSpec, config: TrainConfig, classes: tuple[s
         model,
         [config.learning_rate, config.weight_decay, config.clip_norm, config.batch_frames],
         [config.seed, config.workers, config.schedule, config.warmup_epochs],
+        [config.steps, config.weighted],
+        *_pretrained_content(model),
         # A schedule that falls towards the last epoch depends on which that is.
         config.epochs if config.schedule != "constant" else None,
         classes,
     )
+
+
+def _pretrained_content(model: ModelSpec) -> list[str]:
+    """Digest of the file that a model's weights start from, where there is one."""
+    path = model.arguments.get("pretrained") if model.name == "transformer" else None
+    if path is None:
+        return []
+    try:
+        return [hashlib.sha256(Path(path).read_bytes()).hexdigest()]
+    except OSError as error:
+        raise ConfigError(f"pretrained: can't read {path}: {error.strerror}") from error
 
 
 def video_fingerprints(annotations: Sequence[Annotation], source: FeatureSource) -> dict[str, str]:
@@ -109,6 +132,8 @@ def train_epochs(
     if start is not None and start[0] >= task.config.epochs:
         return
     weights_C = class_weights(class_counts(task.annotations, len(task.classes)))
+    if not task.config.weighted:
+        weights_C = np.ones_like(weights_C)
     scorer = _fresh_scorer(task, read_features) if start is None else build_scorer(task.model)
     if start is not None:
         scorer.load_state_dict(start[1])
@@ -148,6 +173,8 @@ def _fresh_scorer(task: TrainingTask, read_features: ReadFeatures) -> Scorer:
     scorer = build_scorer(task.model)
     if isinstance(scorer.model, Cnn) and task.starts_from is not None:
         scorer.model.start_from(task.starts_from)
+    if isinstance(scorer.model, Transformer):
+        scorer.model.start_from_pretrained()
     if scorer.is_normalised:
         scorer.set_normalisation(
             *feature_moments(
@@ -176,12 +203,13 @@ def _train_epoch(
     labels = {a.video: torch.from_numpy(a.labels_T).long() for a in task.annotations}
     batches = _own_share(epoch_batches(task, epoch), context)
     losses, num_frames, begun = [], 0, time.perf_counter()
-    for step, windows in enumerate(batches):
+    prepare = partial(host_batch, read_features=read_features, device=context.device)
+    for step, batch in enumerate(read_ahead(prepare, batches)):
         rate = learning_rate(task.config, epoch - 1 + step / len(batches))
         for group in optimizer.param_groups:
             group["lr"] = rate
-        x, padding, place = padded_batch(windows, read_features, context.device)
-        targets_BT = _padded_labels(windows, labels, x.shape[1]).to(context.device)
+        x, padding, place = batch.moved(context.device)
+        targets_BT = _padded_labels(batch.windows, labels, x.shape[1]).to(context.device)
         with torch.autocast(
             context.device.type, torch.bfloat16, enabled=context.device.type == "cuda"
         ):
@@ -192,7 +220,7 @@ def _train_epoch(
         nn.utils.clip_grad_norm_(model.parameters(), task.config.clip_norm)
         optimizer.step()
         losses.append(loss.detach())
-        num_frames += sum(len(window.span) for window in windows)
+        num_frames += sum(len(window.span) for window in batch.windows)
     mean_loss = float(torch.stack(losses).mean())
     seconds = time.perf_counter() - begun
     return {
@@ -227,13 +255,25 @@ def learning_rate(config: TrainConfig, epochs_done: float) -> float:
 
 
 def epoch_batches(task: TrainingTask, epoch: int) -> list[list[Window]]:
-    """The batches of an epoch, all workers' together: like lengths, shuffled by (seed, epoch)."""
+    """The batches of an epoch, all workers' together: one pass, or as many steps as are asked."""
     rng = np.random.default_rng([task.config.seed, epoch])
+    batches = _pass_batches(task, rng)
+    if task.config.steps is None:
+        return batches
+    num_batches = task.config.steps * task.config.workers
+    while len(batches) < num_batches:
+        batches += _pass_batches(task, rng)
+    return batches[:num_batches]
+
+
+def _pass_batches(task: TrainingTask, rng: np.random.Generator) -> list[list[Window]]:
+    """Every window of the training videos once: like lengths together, in random order."""
     windows = [w for a in task.annotations for w in windows_of(a.video, a.num_frames, task.model)]
     lengths = np.array([len(window.span) for window in windows])
     # Lengths are blurred by a tenth before sorting, so that batches differ between epochs.
     order = np.argsort(lengths * rng.uniform(0.9, 1.1, size=len(lengths)), kind="stable")
-    batches = plan_batches(lengths[order].tolist(), task.config.batch_frames)
+    most = most_frames(task.config, lengths.tolist())
+    batches = plan_batches(lengths[order].tolist(), most)
     return [[windows[order[i]] for i in batches[b]] for b in rng.permutation(len(batches))]
 
 
@@ -243,7 +283,7 @@ def _own_share(batches: list[list[Window]], context: WorkerContext) -> list[list
     return (batches + batches[:short])[context.rank :: context.world]
 
 
-def _padded_labels(windows: list[Window], labels: dict[str, Tensor], num_frames: int) -> Tensor:
+def _padded_labels(windows: Sequence[Window], labels: dict[str, Tensor], num_frames: int) -> Tensor:
     targets_BT = torch.full((len(windows), num_frames), UNLABELLED, dtype=torch.long)
     for row, window in zip(targets_BT, windows, strict=True):
         span = window.span

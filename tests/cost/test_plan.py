@@ -7,13 +7,19 @@ import pytest
 import torch
 
 from csl_dist.cli import main
-from csl_dist.config import RunConfig, load_config
+from csl_dist.config import AdaptConfig, RunConfig, ScorerConfig, load_config
+from csl_dist.cost.measure import Effort
 from csl_dist.cost.plan import (
+    ACTIVATIONS_SHARE,
+    FEATURES_SHARE,
     GPUS,
+    SCORES_PER_FRAME,
+    TRAJECTORIES_SHARE,
     Footage,
     Machines,
     StagePlan,
     dollars_of,
+    encoder_flops,
     forward_flops,
     num_groups,
     plan_run,
@@ -80,14 +86,41 @@ def test_plan_counts_units_and_bytes(small_config: RunConfig, footage: Footage) 
         "audit framewise",
     ]
     assert stages["extract"].num_units == 4 + 7 + 2 + 2
-    assert stages["extract"].num_bytes == 420 * 512 * 2
+    assert stages["extract"].num_bytes == pytest.approx(420 * 512 * 2 * FEATURES_SHARE)
     assert stages["train framewise"].num_units == 3
     assert stages["audit framewise"].num_units == 3
-    assert stages["audit framewise"].num_bytes == 120 * (7 * 3 * 2 + 16)
+    assert stages["audit framewise"].num_bytes == pytest.approx(
+        120 * (7 * 3 * 2 * TRAJECTORIES_SHARE + SCORES_PER_FRAME)
+    )
     assert all(stage.hours > 0 for stage in stages.values())
     assert dollars_of(list(stages.values()), MACHINES) == pytest.approx(
         sum(stage.hours for stage in stages.values()) * 4 * GPUS["a100"].dollars
     )
+
+
+def test_plan_counts_what_an_adapted_encoder_takes(
+    small_config: RunConfig, footage: Footage
+) -> None:
+    adapt = AdaptConfig(trainable_stages=2, epochs=5)
+    config = replace(
+        small_config,
+        features=replace(small_config.features, size=224, adapt=adapt),
+        scorers={"framewise": ScorerConfig(), "cnn": ScorerConfig()},
+    )
+    sampled = replace(footage, sample=(10, 20))
+    stages = {stage.stage: stage for stage in plan_run(config, sampled, MACHINES)}
+    assert list(stages) == [
+        *("sample", "adapt", "extract", "train framewise", "audit framewise", "audit cnn")
+    ]
+    assert stages["sample"].num_bytes == pytest.approx(30 * 128 * 28**2 * 2 * ACTIVATIONS_SHARE)
+    frozen, last = encoder_flops(config.features)
+    assert frozen + last == pytest.approx(2 * 1.814e9, rel=0.01), "as torchvision documents"
+    assert last == pytest.approx(2 * 0.822e9, rel=0.01), "two stages of 0.411 G each"
+    assert stages["adapt"].flops == pytest.approx(30 * last * 3 * 5)
+    assert stages["extract"].flops == pytest.approx(420 * (frozen + last))
+    assert stages["audit cnn"].flops == pytest.approx(120 * (frozen + 5 * last))
+    with_folds = plan_run(config, replace(sampled, num_folds=2), MACHINES)
+    assert with_folds[2].flops == pytest.approx(120 * (frozen + 2 * last)), "decoded once for both"
 
 
 def test_one_training_does_not_get_faster_with_more_gpus(
@@ -140,8 +173,9 @@ def test_copies_are_scored_but_not_extracted(small_config: RunConfig, footage: F
 def test_supposed_footage_splits_as_the_paper_does() -> None:
     config = load_config(CHOLEC80)
     footage = supposed_footage(config, num_videos=80, minutes=1, num_classes=7, num_features=512)
-    assert (len(footage.train), len(footage.held_out), len(footage.copies)) == (50, 30, 10)
+    assert (len(footage.train), len(footage.held_out), len(footage.copies)) == (50, 30, 0)
     assert footage.train[0] == 900
+    assert footage.sample == (60,) * 50, "one frame a second"
 
 
 def test_plan_of_a_dataset_prints_a_table(
@@ -168,7 +202,7 @@ def test_rates_are_measured_and_used_again(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("csl_dist.cost.measure.PASS_SECONDS", 0.0)
+    monkeypatch.setattr("csl_dist.cost.measure.THOROUGH", Effort(0.0, 1))
     file = tmp_path / "rates.json"
     assert plan(monkeypatch, small_config_file, "--measure", file, "--price", 0.05) == 0
     first = capsys.readouterr().out
@@ -219,15 +253,17 @@ def test_absurd_number_is_refused_before_anything_is_reckoned(
     assert plan(monkeypatch, CHOLEC80, option, value) == 2
 
 
-def test_rates_of_a_core_need_a_price(
+def test_rates_of_a_core_without_a_price_give_hours_alone(
     small_config_file: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     write_rates(rates_of(on_gpu=False), tmp_path / "rates.json")
-    assert plan(monkeypatch, small_config_file, "--rates", tmp_path / "rates.json") == 2
-    assert "give --price" in " ".join(capsys.readouterr().err.split())
+    assert plan(monkeypatch, small_config_file, "--rates", tmp_path / "rates.json") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "hours: for 1 core" in said
+    assert "cost:" not in said
 
 
 def test_unknown_gpu_is_refused_by_name(

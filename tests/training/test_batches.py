@@ -1,10 +1,19 @@
+import time
 from itertools import pairwise
 
 import numpy as np
 import pytest
 import torch
 
-from csl_dist.training.batches import padded_batch, plan_batches, windows_of
+from csl_dist.config import TrainConfig
+from csl_dist.training.batches import (
+    host_batch,
+    most_frames,
+    padded_batch,
+    plan_batches,
+    read_ahead,
+    windows_of,
+)
 from csl_dist.training.models import ModelSpec
 from csl_dist.types import Span, Window
 
@@ -57,3 +66,60 @@ def test_batches_stay_below_the_limit_with_padding() -> None:
     assert [i for batch in batches for i in batch] == list(range(6))
     for batch in batches:
         assert len(batch) == 1 or max(lengths[i] for i in batch) * len(batch) <= 21
+
+
+@pytest.mark.parametrize(
+    ("lengths", "least", "most"),
+    [
+        ([500] * 12, 12, 12),  # fewer videos than steps: one a step
+        ([500] * 70, 32, 40),
+        ([60] * 1000, 32, 40),
+        ([20_000] * 50, 50, 50),  # one of these is more than a batch
+    ],
+)
+def test_auto_batches_make_tens_of_steps(lengths: list[int], least: int, most: int) -> None:
+    batches = plan_batches(lengths, most_frames(TrainConfig(), lengths))
+    assert least <= len(batches) <= most
+
+
+def test_auto_batches_of_much_footage_are_as_large_as_a_gpu_takes() -> None:
+    assert most_frames(TrainConfig(), [4000] * 10_000) == 8192
+
+
+def test_auto_batches_of_two_workers_make_as_many_steps_for_each() -> None:
+    lengths = [60] * 1000
+    one, two = (most_frames(TrainConfig(workers=n), lengths) for n in (1, 2))
+    assert two == one // 2
+
+
+def test_items_are_made_ahead_in_order_and_errors_come_in_their_place() -> None:
+    made: list[int] = []
+
+    def make(item: int) -> int:
+        if item == 3:
+            raise ValueError("broken")
+        made.append(item)
+        return item * 10
+
+    items = read_ahead(make, range(5), depth=2)
+    assert next(items) == 0
+    assert next(items) == 10
+    while len(made) < 3:  # the thread may be late, but does not wait to be asked
+        time.sleep(0.001)
+    assert next(items) == 20
+    with pytest.raises(ValueError, match="broken"):
+        next(items)
+
+
+def test_half_precision_stays_so_until_the_model_and_means_the_same() -> None:
+    half_TD = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float16)
+    windows = [Window("a", Span(0, 5), 5), Window("a", Span(1, 3), 5)]
+
+    def read(window: Window) -> np.ndarray:
+        return half_TD[window.span.start : window.span.stop]
+
+    for chosen in (windows, windows[:1]):
+        x, padding, _ = host_batch(chosen, read, torch.device("cpu")).moved(torch.device("cpu"))
+        assert x.dtype == torch.float32
+        assert np.array_equal(x[0].numpy(), half_TD.astype(np.float32))
+        assert x[padding].eq(0).all()

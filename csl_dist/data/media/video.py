@@ -96,12 +96,22 @@ class VideoFile:
         with _open(self.path) as container:
             try:
                 return int(next(container.decode(video=0)).rotation) % 360
-            except (av.FFmpegError, StopIteration):
+            except (av.FFmpegError, StopIteration):  # no frame, so that there is nothing to turn
                 return 0
 
     def content(self, contents: Contents) -> str:
         """Changes when the file is replaced by another."""
         return contents.of_video(self.path)
+
+
+def header_rate(path: str) -> float | None:
+    """Frames a second as a file's header has it, which need not be true; None if it has none."""
+    try:
+        with _open(path) as container:
+            rate = container.streams.video[0].average_rate
+    except DataError:
+        return None
+    return float(rate) if rate else None
 
 
 def _ticks(container: Any, stream: Any, num_packets: int | None = None) -> IntArray:

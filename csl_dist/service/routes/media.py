@@ -9,7 +9,14 @@ from fastapi.responses import FileResponse
 from csl_dist.service.audits import NotFoundError, OpenAudit
 from csl_dist.service.context import ServiceContext
 from csl_dist.service.forms import Frame, VideoId
-from csl_dist.service.media import frame_picture, played_file
+from csl_dist.service.media import (
+    Folders,
+    frame_picture,
+    may_show,
+    media_folders,
+    outside,
+    played_file,
+)
 
 MAX_WIDTH = 960
 
@@ -19,10 +26,17 @@ def media_routes(context: ServiceContext) -> APIRouter:
     routes = APIRouter(prefix="/api/audits", tags=["media"])
     pool = context.pool
 
+    def folders_of(opened: OpenAudit) -> Folders:
+        return media_folders(opened.audit.config.dataset, context.settings.media)
+
     @routes.get("/{audit}/media", response_class=FileResponse)
     def play(audit: str, video: VideoId) -> Response:
         """A video's file, or byte ranges of it."""
-        found = pool.read(audit, None, lambda opened: opened.video(video))
+        found, folders = pool.read(
+            audit, None, lambda opened: (opened.video(video), folders_of(opened))
+        )
+        if not may_show(found, folders):
+            raise NotFoundError(outside(found))
         path = played_file(found)
         if path is None:
             raise NotFoundError(f"video {video!r} has no video file on this machine")
@@ -42,7 +56,8 @@ def media_routes(context: ServiceContext) -> APIRouter:
 
         def picture(opened: OpenAudit) -> bytes:
             found = opened.video(video)
-            return frame_picture(found, opened.audit.annotation(video), frame, width)
+            annotation = opened.audit.annotation(video)
+            return frame_picture(found, annotation, frame, width, folders_of(opened))
 
         content = pool.read(audit, None, picture)
         headers = {"cache-control": "private, max-age=3600"}
