@@ -77,12 +77,15 @@ def audit_of(
         for video in data.ids
     ]
     num_classes = data.num_classes
+    videos = labelled_videos(annotations, data.groups)
+    others = OtherLabels(videos, num_classes=num_classes)
     calibration = learnt_edits(
-        annotations, data.groups, trajectory_of, scorers=data.families, num_classes=num_classes
+        videos, others, trajectory_of, scorers=data.families, num_classes=num_classes
     )
     decision = edit_flags(
         annotations,
-        OtherLabels(labelled_videos(annotations, data.groups), num_classes=num_classes),
+        videos,
+        others,
         trajectory_of,
         calibration,
         FlagConfig(rule="edits"),

@@ -41,9 +41,10 @@ class Media(StrEnum):
 
 
 class ErrorKind(StrEnum):
-    """Kinds of wrong label; each may be planted or known, but for `missing` and `boundary`.
+    """Kinds of wrong label; each may be planted or known, but for the last two.
 
-    A flag is one of the first two, or, by the rule `edits`, also an insert, missing or boundary.
+    A flag is one of the first two, or, by the rule `edits`, also an insert, missing, boundary or
+    ambiguous.
     """
 
     MISLABEL = "mislabel"
@@ -64,6 +65,8 @@ class ErrorKind(StrEnum):
     """The place between two steps is off."""
     EXECUTION = "execution"
     """The person did the step wrongly, so the label does not fit (EgoPER)."""
+    AMBIGUOUS = "ambiguous"
+    """Of a flag: something seems wrong, but scorers disagree on what; there is no fix."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

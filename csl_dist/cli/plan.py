@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from csl_dist.cli.app import ConfigPath, Overrides, app, console, say
-from csl_dist.config import RunConfig, load_config
+from csl_dist.cli.app import ConfigPath, Overrides, app, console, load_config, say
 from csl_dist.errors import ConfigError, DataError
 from csl_dist.storage.output import output_file
 
 if TYPE_CHECKING:
+    from csl_dist.config import RunConfig
     from csl_dist.cost.plan import Footage
     from csl_dist.cost.rates import Rates
 
@@ -108,7 +108,7 @@ def plan(
 
 
 def _rates(
-    config: RunConfig,
+    config: "RunConfig",
     footage: "Footage",
     measure: Path | None,
     rates: Path | None,
@@ -136,9 +136,10 @@ def _rates(
     return measured
 
 
-def footage_of(config: RunConfig) -> "Footage":
+def footage_of(config: "RunConfig") -> "Footage":
     """What the dataset holds."""
     from csl_dist.cluster.progress import progress_bar
+    from csl_dist.config import num_swapped_copies
     from csl_dist.cost.plan import Footage
     from csl_dist.data.check import look_at_videos
     from csl_dist.data.layouts import open_dataset
@@ -165,7 +166,7 @@ def footage_of(config: RunConfig) -> "Footage":
     return Footage(
         train=tuple(held_out if folds > 1 else lengths[Split.TRAIN]),
         held_out=tuple(held_out),
-        copies=tuple((lengths[Split.VAL] or held_out)[: config.audit.swapped_copies]),
+        copies=tuple((lengths[Split.VAL] or held_out)[: num_swapped_copies(config)]),
         has_pixels=any(video.media is not Media.FEATURES for video in dataset.videos),
         num_classes=len(dataset.classes),
         num_features=width,

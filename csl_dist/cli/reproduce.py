@@ -6,10 +6,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from csl_dist.cli.app import ConfigPath, OtherScores, Overrides, Verbose, app, console, say
-from csl_dist.config import RunConfig, load_config
+from csl_dist.cli.app import (
+    ConfigPath,
+    OtherScores,
+    Overrides,
+    Verbose,
+    app,
+    console,
+    load_config,
+    say,
+)
 
 if TYPE_CHECKING:
+    from csl_dist.config import RunConfig
     from csl_dist.evaluate.paper_tables import SeedResults
     from csl_dist.training.inputs import Inputs
 
@@ -76,7 +85,7 @@ class _Runs:
     verbose: bool
 
 
-def _seed_results(base: RunConfig, seed: int, runs: _Runs) -> "SeedResults":
+def _seed_results(base: "RunConfig", seed: int, runs: _Runs) -> "SeedResults":
     from csl_dist.evaluate.paper_tables import SeedResults
     from csl_dist.evaluate.reproduce import (
         ADAPTED,
@@ -119,7 +128,7 @@ def _seed_results(base: RunConfig, seed: int, runs: _Runs) -> "SeedResults":
 
 
 def _measured(
-    config: RunConfig, verbose: bool, scores: dict[str, Path] | None = None
+    config: "RunConfig", verbose: bool, scores: dict[str, Path] | None = None
 ) -> tuple["Inputs", dict[str, Any]]:
     """Does all stages of a run, each from where it stopped; its inputs and metrics."""
     from csl_dist import pipeline

@@ -13,16 +13,17 @@ from csl_dist.cli.app import (
     Verbose,
     app,
     console,
+    load_config,
     say,
     shown_path,
 )
-from csl_dist.config import RunConfig, load_config
 from csl_dist.errors import StorageError
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from csl_dist.cluster.stage import Stage
+    from csl_dist.config import RunConfig
     from csl_dist.training.inputs import Inputs
 
 DEMO_CONFIG = Path(__file__).parents[1] / "data" / "demo.yaml"
@@ -116,13 +117,13 @@ def run(
     _run_all(loaded, "run", verbose)
 
 
-def _opened(config: RunConfig, command: str, verbose: bool) -> "AbstractContextManager[Stage]":
+def _opened(config: "RunConfig", command: str, verbose: bool) -> "AbstractContextManager[Stage]":
     from csl_dist import pipeline
 
     return pipeline.open_stage(config, f"csl {command}", console=console, verbose=verbose)
 
 
-def _run_all(config: RunConfig, command: str, verbose: bool) -> None:
+def _run_all(config: "RunConfig", command: str, verbose: bool) -> None:
     from csl_dist import pipeline
     from csl_dist.training.inputs import open_inputs
 
@@ -141,7 +142,7 @@ def _run_all(config: RunConfig, command: str, verbose: bool) -> None:
 def _say_ahead(inputs: "Inputs") -> None:
     """Says what is left to do and how long it takes; refuses what the disk has no room for."""
     from csl_dist.cli import tables
-    from csl_dist.cluster.session import is_local
+    from csl_dist.cluster.local import is_local
     from csl_dist.cost.forecast import forecast, shares_left
     from csl_dist.cost.recipes import this_machine
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import ray
-import torch
 from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from csl_dist.cluster.local import is_local
 from csl_dist.errors import CslError
 
 # Ray Train's controller passes on an epoch's report only when it polls: by default every 2 s, which
@@ -68,14 +68,11 @@ def connect(*, verbose: bool = False) -> Resources:
     )
 
 
-def is_local() -> bool:
-    """Whether Ray runs on this machine alone, and ends with the command."""
-    return "RAY_ADDRESS" not in os.environ and "RAY_JOB_ID" not in os.environ
-
-
 @cache
 def _has_cuda() -> bool:
     """Asked once, at the start: later all GPUs may be busy, and the question would have to wait."""
+    import torch  # `csl serve` connects, and does without it
+
     ask = ray.remote(num_gpus=1, num_cpus=0)(torch.cuda.is_available)
     return bool(ray.get(ask.remote()))
 
@@ -118,6 +115,8 @@ def user_error(error: BaseException) -> CslError | None:
 def worker_bytes(resources: Resources, num_workers: int) -> float:
     """Memory of one of so many workers: its GPU's, or its share of the smallest machine's."""
     if resources.has_cuda:
+        import torch
+
         ask = ray.remote(num_gpus=1, num_cpus=0)(lambda: torch.cuda.mem_get_info()[1])
         return float(ray.get(ask.remote()))
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]

@@ -6,7 +6,7 @@ Label files and timelines are read once, however many stages ask for them.
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
-from csl_dist.config import RunConfig
+from csl_dist.config import RunConfig, num_swapped_copies
 from csl_dist.data.dataset import Dataset, read_errors
 from csl_dist.data.planted import (
     Corruption,
@@ -73,7 +73,7 @@ class Annotations:
             ErrorKind.DISORDER,
             self._config.corrupt,
             num_classes=len(self._dataset.classes),
-            most=self._config.audit.swapped_copies,
+            most=num_swapped_copies(self._config),
         )
 
     @property

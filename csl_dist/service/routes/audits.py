@@ -76,7 +76,7 @@ def _facts(audit_id: str, audit: Audit) -> dict[str, Any]:
         "procedures": _values(audit, "procedure"),
         "scorers": audit.scorers,
         "scorer": audit.scorer,
-        "score": audit.settings.flag.score if audit.has_flags else None,
+        "score": audit.settings.deciding if audit.has_flags else None,
         "deciding_scorer": audit.settings.scorer if audit.has_flags else None,
         "num_videos": _num_audited(audit),
         "num_flags": _num_flags(audit),
