@@ -12,6 +12,7 @@ import pandas as pd
 
 from csl_dist.audit.reader import Audit
 from csl_dist.certify.sampling import Population, drawn, population
+from csl_dist.errors import NotReadyError
 from csl_dist.storage.paths import RunPaths
 from csl_dist.types import IntArray
 
@@ -81,6 +82,17 @@ def read_sample(audit: Audit) -> Sample | None:
     if not audit.revision or not folder.exists(RunPaths.SAMPLE):
         return None
     return folder.read_json(RunPaths.SAMPLE, _sample)
+
+
+def sample_of(audit: Audit) -> Sample:
+    """The same; NotReadyError where none was drawn."""
+    sample = read_sample(audit)
+    if sample is None:
+        raise NotReadyError(
+            f"audit {audit.revision} has no sample for a certificate; draw one with "
+            f"`csl certify {audit.paths.root.url}`"
+        )
+    return sample
 
 
 def _sample(content: dict[str, Any]) -> Sample:

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from csl_dist.certify.sample import read_sample
-from csl_dist.errors import NotReadyError
+from csl_dist.certify.sample import sample_of
 from csl_dist.flag.rules import with_all_columns
 from csl_dist.review.assignment import Assignment
 from csl_dist.review.store import ERRORS, Review, SpanKey, state_of
@@ -66,13 +65,7 @@ def _table(
         case Source.SEGMENTS:
             table = opened.segments()
         case Source.SAMPLE:
-            sample = read_sample(audit)
-            if sample is None:
-                raise NotReadyError(
-                    f"audit {audit.revision} has no sample for a certificate; draw one with "
-                    f"`csl certify {audit.paths.root.url}`"
-                )
-            table = sample.rows_of(opened.segments())
+            table = sample_of(audit).rows_of(opened.segments())
         case Source.MISSED:
             table = missed_errors(opened, current)
     return table.assign(expected=np.nan, assigned=pd.Series([()] * len(table), dtype=object))

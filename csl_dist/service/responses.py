@@ -225,6 +225,20 @@ class AssignmentFacts(BaseModel):
     done: dict[str, int]
 
 
+class CertificateFacts(BaseModel):
+    """What a certificate says so far."""
+
+    sampled: int
+    judged: int
+    right: float = Field(description="Share of seconds whose label is right.")
+    right_low: float
+    right_high: float
+    confidence: float
+    claim: float
+    still_needed: int | None = Field(description="Reviews until the claim holds; None: never.")
+    sentence: str
+
+
 class FrameOf(BaseModel):
     video: str
     frame: int

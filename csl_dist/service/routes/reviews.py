@@ -8,6 +8,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 
 from csl_dist.audit.reader import Audit
+from csl_dist.certify.certificate import certificate
+from csl_dist.certify.sample import sample_of
 from csl_dist.errors import DataError
 from csl_dist.review.assignment import Assignment, agreement
 from csl_dist.review.edits import SpanEdit, without_slivers
@@ -27,7 +29,13 @@ from csl_dist.service.context import ServiceContext
 from csl_dist.service.encoding import json_response, review_row
 from csl_dist.service.forms import AssignmentForm, Limit, ReviewForm, Revision
 from csl_dist.service.listing import missed_errors, with_expected
-from csl_dist.service.responses import AssignmentFacts, Progress, ReviewPage, ReviewRow
+from csl_dist.service.responses import (
+    AssignmentFacts,
+    CertificateFacts,
+    Progress,
+    ReviewPage,
+    ReviewRow,
+)
 from csl_dist.service.selection import class_id, span_within
 from csl_dist.service.settings import MAX_PAGE
 
@@ -71,6 +79,15 @@ def review_routes(context: ServiceContext) -> APIRouter:
     def show_progress(audit: str, revision: Revision = None) -> Response:
         """How many flags are decided, and how many of them found a wrong label."""
         return json_response(pool.read(audit, revision, _progress))
+
+    @routes.get("/{audit}/certificate", response_model=CertificateFacts)
+    def show_certificate(
+        audit: str,
+        claim: Annotated[float, Query(gt=0, lt=1, description="Share of right seconds.")] = 0.97,
+        revision: Revision = None,
+    ) -> Response:
+        """What the reviewed part of a certificate's sample says so far."""
+        return json_response(pool.read(audit, revision, lambda opened: _certificate(opened, claim)))
 
     @routes.get("/{audit}/assignment", response_model=AssignmentFacts)
     def show_assignment(audit: str, revision: Revision = None) -> Response:
@@ -128,6 +145,22 @@ def _progress(opened: OpenAudit) -> dict[str, Any]:
         "next_flags": min(NEXT, sum(is_open)),
         "next_errors": expected_in_next(expected_N, is_open),
         "last": opened.decisions.last,
+    }
+
+
+def _certificate(opened: OpenAudit, claim: float) -> dict[str, Any]:
+    sample = sample_of(opened.audit)
+    found = certificate(sample, opened.segments(), opened.decisions.by_span(), claim=claim)
+    return {
+        "sampled": len(sample.spans),
+        "judged": found.judged,
+        "right": 1 - found.wrong.share,
+        "right_low": 1 - found.wrong.high,
+        "right_high": 1 - found.wrong.low,
+        "confidence": sample.confidence,
+        "claim": claim,
+        "still_needed": found.still_needed,
+        "sentence": found.sentence(),
     }
 
 

@@ -33,7 +33,7 @@ const fetchNewDecisions = async (reopen) => {
   const fresh = reviews.filter((review) => review.revision === facts.revision);
   if (!fresh.length) return;
   const isShown = showReviews(fresh);
-  showProgress(await api.progress());
+  await showProgress(await api.progress());
   const isOwn = fresh.every((review) => review.reviewer === state.reviewer);
   if (isShown && !isOwn && !state.draft) await draw();
 };

@@ -80,6 +80,12 @@ export const showCursorPlace = (seconds, frame, cls) => {
   $("here").replaceChildren(...(cls ? [swatch(cls.colour), cls.name] : ["unlabelled"]));
 };
 
+/** What the sample says so far, in place of what the next flags are expected to bring. */
+const showCertificate = async () => {
+  const { sentence } = await state.api.certificate();
+  $("next-text").textContent = `Certificate: ${sentence}.`;
+};
+
 /** Names of the segments before and after the one at the cursor. */
 export const showNeighbours = (before, after) => {
   $("neighbours").textContent = [before && `before: ${before}`, after && `next: ${after}`].filter(Boolean).join(" · ");
@@ -134,10 +140,12 @@ export const showProgress = (progress) => {
   if (progress.missed) parts.push(` · ${progress.missed} found without a flag`);
   if (progress.pairs) parts.push(` · two reviewers agree on ${percent(progress.agree)} of ${progress.pairs}`);
   $("progress-text").replaceChildren(...parts);
+  if ($("filter-source").value === "sample") return showCertificate();
   const { next_flags: next, next_errors: errors } = progress;
   const count = next === 1 ? "The next one is" : `Of the next ${next}`;
   $("next-text").textContent = !next ? "" : errors < 1
     ? (next === 1 ? `${count} expected to be right (${percent(1 - errors)})` : `The next ${next} are expected to hold less than one error`)
     : `${count} about ${errors.toFixed(errors < 3 ? 1 : 0)} expected to be wrong`;
+  return null;
 };
 

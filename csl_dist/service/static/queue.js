@@ -2,6 +2,7 @@
 
 import { $, showErrors, showMessage } from "./page.js";
 import { FlagList } from "./flag_list.js";
+import { showProgress } from "./panel.js";
 import { prefetch } from "./player.js";
 import { showFlag } from "./span.js";
 import { classColour, enqueueOnSpan, state } from "./state.js";
@@ -52,6 +53,7 @@ const prefetchNext = async (index) => {
 
 export const applyFilters = async () => {
   await queue.load();
+  showErrors(async () => showProgress(await state.api.progress()));
   if (!(await queue.select(0))) showMessage("No span matches these filters.");
 };
 
