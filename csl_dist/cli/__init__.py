@@ -2,7 +2,6 @@
 
 from csl_dist.cli import (
     bench,
-    certify,
     dataset,
     jobs,
     lint,
@@ -18,7 +17,6 @@ from csl_dist.cli.app import main
 
 __all__ = [
     "bench",
-    "certify",
     "dataset",
     "jobs",
     "lint",
