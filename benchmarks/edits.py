@@ -24,6 +24,8 @@ from edit_settings import EmissionCache, Trajectories, load, planted_labels, pla
 from real_data import DATASETS
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from csl_dist.data.mistakes import PlantedKind, foreign_labels, mixed_up_files
+from csl_dist.data.segments import segments_of
 from csl_dist.flag.edits.candidates import EditKind
 from csl_dist.flag.edits.emission import late_half
 from csl_dist.flag.edits.files import file_matches
@@ -36,10 +38,8 @@ from csl_dist.flag.edits.findings import (
     is_right_fix,
     log_odds_of,
 )
-from csl_dist.flag.edits.planted import PlantedKind, foreign_labels, mixed_up_files
 from csl_dist.flag.edits.probability import SHIPPED, fit_curve, with_reviews
 from csl_dist.flag.edits.rehearsal import FIT_MIX
-from csl_dist.flag.edits.segments import segments_of
 from csl_dist.types import FloatArray
 
 STUDY_KINDS = (

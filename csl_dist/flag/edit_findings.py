@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from csl_dist.config import FlagConfig
+from csl_dist.data.segments import segments_of
 from csl_dist.flag.edit_calibration import EditCalibration, ReviewedSpan
 from csl_dist.flag.edits.candidates import Edit, EditKind
 from csl_dist.flag.edits.emission import Emission
@@ -29,7 +30,6 @@ from csl_dist.flag.edits.findings import (
 )
 from csl_dist.flag.edits.probability import LEAST_LOG_ODDS, SHIPPED
 from csl_dist.flag.edits.rehearsal import weighed_edits
-from csl_dist.flag.edits.segments import segments_of
 from csl_dist.flag.edits.statistics import Statistics
 from csl_dist.types import (
     UNLABELLED,
@@ -41,6 +41,7 @@ from csl_dist.types import (
     IntArray,
     Span,
     frame_seconds,
+    rate_of,
 )
 
 NEAR = 1.0
@@ -253,8 +254,3 @@ def fix_of(edit: Edit) -> str:
         case _:
             numbers = [edit.start, edit.stop]
     return " ".join([str(edit.kind), *map(str, numbers)])
-
-
-def rate_of(annotation: Annotation) -> float:
-    """Frames per second; 1 for a video of a single frame, whose rate nobody knows."""
-    return annotation.timeline.fps or 1.0
