@@ -5,22 +5,24 @@
 A small dataset is run, grows, is audited by another rule and relabelled, on a Ray cluster of two
 nodes, in as many rounds as it takes. Each command is killed again and again before it may finish.
 What is stored in the end is compared, byte by byte, with what the same commands store when nobody
-disturbs them.
+disturbs them. Commands are forked off a process that has imported everything, so that a kill costs
+the work that it interrupts and not the seconds that Python takes to start.
 """
 
 import argparse
 import json
+import multiprocessing
 import os
 import random
 import re
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import numpy as np
@@ -30,21 +32,23 @@ from builder import MadeVideo, write_manifest
 from processes import descendants
 from ray_cluster import RunningCluster, ray_cluster
 
-NUM_VIDEOS, NUM_NEW = 12, 2
+NUM_VIDEOS, NUM_NEW = 8, 2
 CLASSES = ("reach", "grasp", "lift")
 CONFIG = """\
 root: {folder}/run
 dataset: {{path: {folder}/data, folds: 2}}
 scorers: {{transformer: {{arguments: {{preset: tiny}}}}, framewise: {{}}}}
-train: {{epochs: 6, learning_rate: 1e-3, batch_frames: 256}}
+train: {{epochs: 4, learning_rate: 1e-3, batch_frames: 256, max_failures: 100}}
+predict: {{group_frames: 200, max_retries: 100}}
 flag: {{min_frames: 2}}
 audit: {{swapped_copies: 2}}
 """
-KILLS_PER_ROUND = 20
+KILLS_PER_STEP = 5
+"""At most, in a round; a step may end before them all."""
+LONGEST_WAIT = 0.5
+"""Before a kill, as a share of the time that the step takes undisturbed."""
 DONE_BEFORE = "are those of audit"
 """What `csl relabel` says when a kill came after it had made its audit."""
-KILLED_WORDS = ("being written to by", "has been marked dead")
-"""What a command says that meets the lock of a killed one, or whose node died late."""
 UNCOMPARED = ("run.json", "lock.json", "sources.json", "report.html", "pulse.json")
 """Files that name times, processes or places."""
 
@@ -105,41 +109,63 @@ def stored(folder: Path) -> dict[str, bytes]:
     return found
 
 
-def start(step: Step, cluster: RunningCluster) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "csl_dist.cli", *step.arguments]
-    return subprocess.Popen(
-        command,
-        env=cluster.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+FORKED = multiprocessing.get_context("forkserver")
+FORKED.set_forkserver_preload(["csl_dist.cli", "csl_dist.pipeline"])
 
 
-def is_done(process: "subprocess.Popen[str]", *, node_died: bool = False) -> bool:
-    """Whether a command has done its work; another end than by a kill ends the loop.
+@dataclass(frozen=True)
+class Running:
+    """A command in a process of its own."""
 
-    All nodes have one address here, so a driver may be attached to the node that dies; Ray then
-    ends the driver, too.
-    """
-    said, _ = process.communicate()
-    if process.returncode == 0 or DONE_BEFORE in said:
-        return True
-    explained = node_died or any(words in said for words in KILLED_WORDS)
-    if process.returncode > 0 and not explained:
-        sys.exit(f"{process.args!r} ended with {process.returncode}: {said}")
-    return False
+    step: Step
+    process: BaseProcess
+    output: Path
+
+    @classmethod
+    def start(cls, step: Step, folder: Path) -> "Running":
+        output = folder / "output.txt"
+        process = FORKED.Process(target=run_command, args=(step.arguments, output))
+        process.start()
+        return cls(step, process, output)
+
+    def goes_on_for(self, seconds: float) -> bool:
+        self.process.join(seconds)
+        return self.process.is_alive()
+
+    def is_done(self, *, node_died: bool = False) -> bool:
+        """Waits; whether the work is done. Another end than by a kill ends the loop.
+
+        All nodes have one address here, so a driver may be attached to the node that dies; Ray
+        then ends the driver, too.
+        """
+        self.process.join()
+        code, said = self.process.exitcode, self.output.read_text()
+        if code == 0 or DONE_BEFORE in said:
+            return True
+        if code is None or (code > 0 and not node_died):
+            sys.exit(f"{self.step.name} ended with {code}: {said}")
+        return False
 
 
-def undisturbed(folder: Path, cluster: RunningCluster) -> dict[str, float]:
+def run_command(arguments: tuple[str, ...], output: Path) -> None:
+    """Is `csl` with these arguments, in a process of its own."""
+    from csl_dist.cli import main
+
+    with output.open("w") as file:
+        for stream in (1, 2):
+            os.dup2(file.fileno(), stream)
+    sys.argv = ["csl"]
+    main(*arguments)
+
+
+def undisturbed(folder: Path) -> dict[str, float]:
     """Does all steps; the seconds of each."""
     prepare(folder)
     seconds = {}
     for step in steps(folder):
         write_videos(folder, step.num_videos)
         begun = time.monotonic()
-        if not is_done(start(step, cluster)):
+        if not Running.start(step, folder).is_done():
             sys.exit(f"{step.name} does not end")
         seconds[step.name] = time.monotonic() - begun
     return seconds
@@ -152,50 +178,47 @@ def disturbed(
     kills: int,
     seconds: dict[str, float],
 ) -> Counter[str]:
-    """Does all steps, killing something in each as often as its share of time; counts of kills."""
+    """Does all steps, with as many kills in each; counts of kills."""
     prepare(folder)
     counts: Counter[str] = Counter()
-    shares = {name: own / sum(seconds.values()) for name, own in seconds.items()}
     for step in steps(folder):
         write_videos(folder, step.num_videos)
-        left = max(1, round(kills * shares[step.name]))
+        left = kills
         while True:
-            process, victims = start(step, cluster), set[str]()
-            while left and process.poll() is None:
-                time.sleep(rng.uniform(0.05, 0.5) * seconds[step.name])
-                if process.poll() is None:
-                    victim = kill_one(process, cluster, rng)
-                    victims.add(victim)
-                    counts[f"{victim} in {step.name}"] += 1
-                    left -= 1
-            if is_done(process, node_died="node" in victims):
+            running, victims = Running.start(step, folder), set[str]()
+            while left and running.goes_on_for(rng.uniform(0, LONGEST_WAIT) * seconds[step.name]):
+                victim = kill_one(running.process, cluster, rng)
+                victims.add(victim)
+                counts[f"{victim} in {step.name}"] += 1
+                left -= 1
+            if running.is_done(node_died="node" in victims):
                 break
     return counts
 
 
-def kill_one(process: "subprocess.Popen[str]", cluster: RunningCluster, rng: random.Random) -> str:
+def kill_one(driver: BaseProcess, cluster: RunningCluster, rng: random.Random) -> str:
     """Kills the driver, a worker of Ray, or a node, which comes back."""
-    victim = rng.choice(["driver", "driver", "worker", "worker", "node"])
     workers = list(ray_workers(cluster))
-    if victim == "worker" and workers:
+    # A command that has no worker does not notice what happens to nodes.
+    victim = rng.choice(["driver", "driver", "worker", "worker", "node"]) if workers else "driver"
+    if victim == "worker":
         os.kill(rng.choice(workers), signal.SIGKILL)
-        return victim
-    if victim == "node":
+    elif victim == "node":
         cluster.order("kill")
         cluster.order("add")
-        return victim
-    process.kill()
-    return "driver"
+    else:
+        driver.kill()
+    return victim
 
 
 def ray_workers(cluster: RunningCluster) -> Iterator[int]:
-    """Processes that run tasks and actors."""
+    """Processes that run tasks and actors; Ray's own agents are part of a node."""
     for pid in descendants(cluster.process.pid):
         try:
             command = Path(f"/proc/{pid}/cmdline").read_text()
         except OSError:
             continue
-        if command.startswith("ray::") and "IDLE" not in command:
+        if command.startswith("ray::") and not re.search("IDLE|Agent", command):
             yield pid
 
 
@@ -206,29 +229,28 @@ def main() -> None:
     arguments = parser.parse_args()
     rng = random.Random(arguments.seed)
     with tempfile.TemporaryDirectory() as name, ray_cluster(2, {}, dashboard=False) as cluster:
-        seconds = undisturbed(Path(name) / "calm", cluster)
+        os.environ.update(cluster.environment)
+        seconds = undisturbed(Path(name) / "calm")
         expected = stored(Path(name) / "calm")
+        print(f"undisturbed: {seconds}", file=sys.stderr, flush=True)
         counts, rounds, different = Counter[str](), 0, set[str]()
         while counts.total() < arguments.kills:
             folder = Path(name) / f"shaken{rounds}"
-            left = min(KILLS_PER_ROUND, arguments.kills - counts.total())
-            counts += disturbed(folder, cluster, rng, left, seconds)
+            left = -(-(arguments.kills - counts.total()) // len(seconds))
+            counts += disturbed(folder, cluster, rng, min(left, KILLS_PER_STEP), seconds)
             found = stored(folder)
             different |= {
                 key for key in expected.keys() | found if expected.get(key) != found.get(key)
             }
             rounds += 1
-            print(f"round {rounds}: {counts.total()} kills", file=sys.stderr, flush=True)
-    print(
-        json.dumps(
-            {
-                "kills": counts,
-                "rounds": rounds,
-                "files": len(expected),
-                "different": sorted(different)[:10],
-            }
-        )
-    )
+            print(f"round {rounds}: {dict(counts)}", file=sys.stderr, flush=True)
+    told = {
+        "kills": counts,
+        "rounds": rounds,
+        "files": len(expected),
+        "different": sorted(different)[:10],
+    }
+    print(json.dumps(told))
     if different:
         sys.exit(f"{len(different)} files differ")
 

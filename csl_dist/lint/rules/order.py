@@ -15,6 +15,7 @@ from csl_dist.lint.statistics.evidence import (
     ALWAYS,
     LEAST_VIOLATION,
     insertion_gains,
+    padded,
     precedence_shares,
     precedence_table,
     precedence_weight,
@@ -215,10 +216,9 @@ class Sentences:
 
     def _swap(self, place: int) -> Told | None:
         states = self._states()
-        log = self.grammar.log_transition(self.tables, states[:-1], states[1:])
-        gains = swap_gains(self.grammar, self.tables, states, log)
+        gains = swap_gains(self.grammar, self.tables, states)
         best = max((p for p in (place - 1, place) if 0 <= p < len(gains)), key=lambda p: gains[p])
-        around = states[best : best + 4]
+        around = states[best + 1 : best + 5]
         here, total = self._transitions(around[:-1], around[1:])
         turned, _ = self._transitions(around[[0, 2, 1]], around[[2, 1, 3]])
         rarest = float((here / np.maximum(total, 1)).min())
@@ -280,7 +280,9 @@ class Sentences:
         """A step that always follows the one before, which here is followed by another."""
         if (place, state) not in steps_left_out(self.grammar, self.tables[-1], self._states()):
             return None
-        (usual,), (total,) = self._transitions(self._states()[place : place + 1], np.array([state]))
+        (usual,), (total,) = self._transitions(
+            self._states()[place + 1 : place + 2], np.array([state])
+        )
         name, here = self.state_names[state], self.names[place]
         previous = "the start" if place == 0 else f"`{self.names[place - 1]}`"
         return Told(
@@ -298,9 +300,8 @@ class Sentences:
         )
 
     def _states(self) -> IntArray:
-        """The video's classes with the start and the end."""
-        edge = [self.grammar.tables.edge]
-        return np.concatenate([edge, self.codes, edge])
+        """The video's classes with the start and the end, twice each."""
+        return padded(self.grammar, self.codes)
 
     def _between(self, place: int) -> str:
         """The boundary before a segment in words."""
@@ -311,7 +312,7 @@ class Sentences:
         return f"between `{self.names[place - 1]}` and `{self.names[place]}`"
 
     def _inserted(self, place: int) -> Told | None:
-        before, own, after = self._states()[place : place + 3]
+        before, own, after = self._states()[place + 1 : place + 4]
         (direct, inside), (total, _) = self._transitions(
             np.array([before, before]), np.array([after, own])
         )

@@ -83,24 +83,34 @@ def order_evidence(grammar: Grammar) -> OrderEvidence:
 
 def video_evidence(grammar: Grammar, tables: tuple[int, ...], codes: IntArray) -> OrderEvidence:
     """Evidence on one sequence of classes under the present counts."""
-    edge = [grammar.tables.edge]
-    states = np.concatenate([edge, codes, edge])
-    log = grammar.log_transition(tables, states[:-1], states[1:])
-    swap = segment_swaps(swap_gains(grammar, tables, states, log))
+    states = padded(grammar, codes)
+    log = grammar.log_transition(tables, states[:-2], states[1:-1], states[2:])
     precedence, unanimous = precedence_violations(grammar, tables, codes)
-    skipped = grammar.log_transition(tables, states[:-2], states[2:])
+    swap = segment_swaps(swap_gains(grammar, tables, states))
     missing, missing_label = missing_steps(grammar, tables, states)
     weight = swap_weight(grammar, tables)
     return OrderEvidence(
-        surprise=-(log[:-1] + log[1:]) / 2,
+        surprise=-(log[:-2] + log[1:-1]) / 2,
         swap=swap,
         precedence=precedence,
         unanimous=unanimous,
         order=weight * swap + precedence_weight(weight) * precedence,
-        inserted=skipped - log[:-1] - log[1:],
+        inserted=removal_gains(grammar, tables, states),
         missing=missing,
         missing_label=missing_label,
     )
+
+
+def padded(grammar: Grammar, codes: IntArray) -> IntArray:
+    """Classes with the start and the end twice, so that every segment has two states around it."""
+    edge = [grammar.tables.edge] * 2
+    return np.concatenate([edge, codes, edge])
+
+
+def log_likelihood(grammar: Grammar, tables: tuple[int, ...], *columns: IntArray) -> FloatArray:
+    """Of states in a row, one row an entry of the columns; the first two are given."""
+    rows = np.stack(columns, axis=1)
+    return grammar.log_transition(tables, rows[:, :-2], rows[:, 1:-1], rows[:, 2:]).sum(axis=1)
 
 
 def swap_weight(grammar: Grammar, tables: tuple[int, ...]) -> float:
@@ -119,19 +129,22 @@ def precedence_weight(swap_weight: float) -> float:
     return 1 - PRECEDENCE_GIVEN_UP * swap_weight
 
 
-def swap_gains(
-    grammar: Grammar, tables: tuple[int, ...], states: IntArray, log: FloatArray
-) -> FloatArray:
+def swap_gains(grammar: Grammar, tables: tuple[int, ...], states: IntArray) -> FloatArray:
     """Gain of swapping each two neighbouring segments; one shorter than the segments."""
-    before, left, right, after = states[:-3], states[1:-2], states[2:-1], states[3:]
-    swapped = (
-        grammar.log_transition(tables, before, right)
-        + grammar.log_transition(tables, right, left)
-        + grammar.log_transition(tables, left, after)
-    )
-    gains = swapped - (log[:-2] + log[1:-1] + log[2:])
+    first, before, left, right, after, last = (states[k : len(states) - 5 + k] for k in range(6))
+    gains = log_likelihood(
+        grammar, tables, first, before, right, left, after, last
+    ) - log_likelihood(grammar, tables, first, before, left, right, after, last)
     # Where the swap would join two segments, fewer transitions alone would make it likelier.
     return np.where((before == right) | (left == after), np.minimum(gains, 0), gains)
+
+
+def removal_gains(grammar: Grammar, tables: tuple[int, ...], states: IntArray) -> FloatArray:
+    """Gain if a segment were not there, for each."""
+    first, before, own, after, last = (states[k : len(states) - 4 + k] for k in range(5))
+    return log_likelihood(grammar, tables, first, before, after, last) - log_likelihood(
+        grammar, tables, first, before, own, after, last
+    )
 
 
 def segment_swaps(gains: FloatArray) -> FloatArray:
@@ -185,11 +198,10 @@ def insertion_gains(
     grammar: Grammar, tables: tuple[int, ...], states: IntArray, state: int
 ) -> FloatArray:
     """Gain in log-likelihood of putting a step on each boundary, the start and end included."""
-    added = np.full(len(states) - 1, state)
-    return (
-        grammar.log_transition(tables, states[:-1], added)
-        + grammar.log_transition(tables, added, states[1:])
-        - grammar.log_transition(tables, states[:-1], states[1:])
+    first, before, after, last = (states[k : len(states) - 3 + k] for k in range(4))
+    added = np.full(len(first), state)
+    return log_likelihood(grammar, tables, first, before, added, after, last) - log_likelihood(
+        grammar, tables, first, before, after, last
     )
 
 
@@ -201,8 +213,8 @@ def missing_steps(
     Tried are absent steps that most other videos of the procedure have, and between two neighbours
     the step that always follows the first.
     """
-    gains = np.zeros(len(states) - 2)
-    labels = np.full(len(states) - 2, -1)
+    gains = np.zeros(len(states) - 4)
+    labels = np.full(len(states) - 4, -1)
     present = set(states.tolist())
     for state in usual_steps(grammar, tables[-1]):
         if state in present:
@@ -215,7 +227,7 @@ def missing_steps(
         if there[best] > gains[best]:
             gains[best], labels[best] = there[best], state
     for place, state in steps_left_out(grammar, tables[-1], states):
-        gain = insertion_gains(grammar, tables, states[place : place + 2], state)[0]
+        gain = insertion_gains(grammar, tables, states[place : place + 4], state)[0]
         if gain > gains[place]:
             gains[place], labels[place] = gain, state
     return gains, labels
@@ -226,7 +238,7 @@ def steps_left_out(grammar: Grammar, table: int, states: IntArray) -> Iterator[t
 
     That step must have led on to the segment's class before.
     """
-    first, second = states[:-2], states[1:-1]
+    first, second = states[1:-3], states[2:-2]
     direct, rows = grammar.transitions(table, first, second)
     rare = (rows >= MIN_PLACES) & (direct <= (1 - ALWAYS) * rows) & (first != second)
     known = np.flatnonzero(grammar.tables.local[table][:-1] >= 0)
