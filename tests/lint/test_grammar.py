@@ -10,8 +10,9 @@ from made_labels import sequence, usual_videos
 from csl_dist.lint.corpus import corpus_of
 from csl_dist.lint.sequences import LabelSequence
 from csl_dist.lint.statistics import grammar as grammar_module
+from csl_dist.lint.statistics.constants import CONSTANTS
 from csl_dist.lint.statistics.evidence import order_evidence, video_evidence
-from csl_dist.lint.statistics.grammar import BACK_OFF, SMOOTHING, Grammar
+from csl_dist.lint.statistics.grammar import Grammar
 
 
 def random_sequences(count: int, *, seed: int = 0, procedures: int = 2) -> list[LabelSequence]:
@@ -46,12 +47,16 @@ def naive_log(triple: tuple[str, str, str], others: list[LabelSequence], procedu
             tuple(row[i : i + len(wanted)]) == wanted for row in rows for i in range(len(row))
         )
 
-    own = [s for s in others if s.procedure == procedure]
-    share = (count(others, first, second) + SMOOTHING) / (count(others, first) + SMOOTHING * 7)
-    share = (count(own, first, second) + BACK_OFF * share) / (count(own, first) + BACK_OFF)
+    own, known = [s for s in others if s.procedure == procedure], CONSTANTS
+    share = (count(others, first, second) + known.smoothing) / (
+        count(others, first) + known.smoothing * 7
+    )
+    share = (count(own, first, second) + known.back_off * share) / (
+        count(own, first) + known.back_off
+    )
     return math.log(
-        (count(own, before, first, second) + BACK_OFF * share)
-        / (count(own, before, first) + BACK_OFF)
+        (count(own, before, first, second) + known.context_back_off * share)
+        / (count(own, before, first) + known.context_back_off)
     )
 
 
@@ -125,7 +130,7 @@ def test_precedence_of_random_videos_equals_naive_sum_over_other_steps() -> None
                 same = sum((o.index(label) < o.index(other)) == first for o in both)
                 share = (same + 0.5) / (len(both) + 1)
                 term = math.log((1 - share) / share)
-                total += term if term >= 1 else 0.0
+                total += term if term >= CONSTANTS.least_violation else 0.0
             expected.append(total if labels.index(label) == place else 0.0)
         assert evidence.precedence[corpus.span(video)] == pytest.approx(expected, rel=1e-5)
 

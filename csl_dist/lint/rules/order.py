@@ -13,7 +13,6 @@ from csl_dist.lint.findings import Finding, Kind
 from csl_dist.lint.reading import SCORES, Reading, about_place
 from csl_dist.lint.statistics.evidence import (
     ALWAYS,
-    LEAST_VIOLATION,
     insertion_gains,
     padded,
     precedence_shares,
@@ -182,7 +181,8 @@ class Sentences:
         terms = np.log((1 - share[row]) / share[row])
         terms[row] = 0
         worst = int(np.argmax(terms))
-        if terms[worst] < LEAST_VIOLATION or total[row, worst] < MIN_SUPPORT:
+        least = self.grammar.constants.least_violation
+        if terms[worst] < least or total[row, worst] < MIN_SUPPORT:
             return None
         other = int(places[worst])
         usual, both = int(total[row, worst] - here[row, worst]), int(total[row, worst])
@@ -191,7 +191,7 @@ class Sentences:
             f"`{self.names[place]}` comes {verb} `{self.names[other]}` in {usual} of {both} "
             f"other videos, here {opposite} it"
         )
-        strong = np.flatnonzero(terms >= max(LEAST_VIOLATION, terms[worst] / 2)).tolist()
+        strong = np.flatnonzero(terms >= max(least, terms[worst] / 2)).tolist()
         if len(strong) > 1:
             more = len(strong) - 1
             sentence += f"; the same holds for {more} more step{'s' * (more != 1)}"
@@ -211,7 +211,7 @@ class Sentences:
         at = self.span.start + place
         # Precedence is easier to understand, so that it speaks wherever steps hardly repeat.
         weight = repeat_weight(self.grammar, self.tables)
-        precedence = precedence_weight(weight) * float(self.order.precedence[at])
+        precedence = precedence_weight(self.grammar, weight) * float(self.order.precedence[at])
         return weight * float(self.order.swap[at]) > precedence
 
     def _swap(self, place: int) -> Told | None:
@@ -236,7 +236,7 @@ class Sentences:
             sentence=(
                 f"`{second}` directly follows `{first}` here, in other videos {here[1]} of "
                 f"{total[1]} times. The other way round, `{first}` directly after `{second}`, "
-                f"was seen {turned[1]} times."
+                f"was seen {_times(int(turned[1]))}."
             ),
             evidence={
                 "here": int(here[1]),
@@ -342,6 +342,10 @@ class Sentences:
     def _transitions(self, first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
         """How often each `second` directly follows `first` in the procedure, and anything does."""
         return self.grammar.transitions(self.tables[-1], first, second)
+
+
+def _times(number: int) -> str:
+    return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
 
 
 def _ordinal(number: int) -> str:

@@ -14,25 +14,6 @@ from csl_dist.types import FloatArray, IntArray
 
 MIN_PROCEDURE_VIDEOS = 5
 """A procedure with fewer other videos takes precedence from all videos."""
-REPEATS_FOR_SWAP = 0.25
-"""Share of repeated segments from which a swap with a neighbour counts in full.
-
-Where each step comes once, pairwise precedence tells all about order and the few transitions that
-were seen tell little; where steps come again and again it is the other way round. This form and
-this value were chosen with all datasets of benchmarks/lint.py in view: none of them is held out.
-"""
-PREDICTABLE = (0.7, 0.8)
-"""Mean probability of a transition from which a swap counts at all, and counts in full, without
-repeats: where one step nearly always follows another, a swap with a neighbour is telling. The idea
-came from Cholec80 (0.84); the values lie above CaptainCook4D's recipes 1 to 13 (at most 0.62), on
-which precedence alone is better."""
-PRECEDENCE_GIVEN_UP = 0.75
-"""Share of precedence that a swap in full replaces; of 0, 0.5, 0.75 and 1, for 50Salads' sake."""
-LEAST_VIOLATION = 1.0
-"""Terms of precedence below it are dropped: a sum of many weak ones is noise.
-
-Of 0, 0.5, 1, 1.5 and 2 on knot tying, Breakfast and CaptainCook4D's recipes 1 to 13 alone.
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +25,7 @@ class OrderEvidence:
     swap: FloatArray
     """Gain in log-likelihood by the better swap with a neighbour; negative where order is usual."""
     precedence: FloatArray
-    """Sum over other steps of the video of log((1-p)/p), terms of at least 1 only."""
+    """Sum over other steps of the video of log((1-p)/p), small terms dropped."""
     unanimous: IntArray
     """Other steps of the video with which all other videos have it the other way round."""
     order: FloatArray
@@ -94,7 +75,7 @@ def video_evidence(grammar: Grammar, tables: tuple[int, ...], codes: IntArray) -
         swap=swap,
         precedence=precedence,
         unanimous=unanimous,
-        order=weight * swap + precedence_weight(weight) * precedence,
+        order=weight * swap + precedence_weight(grammar, weight) * precedence,
         inserted=removal_gains(grammar, tables, states),
         missing=missing,
         missing_label=missing_label,
@@ -115,18 +96,18 @@ def log_likelihood(grammar: Grammar, tables: tuple[int, ...], *columns: IntArray
 
 def swap_weight(grammar: Grammar, tables: tuple[int, ...]) -> float:
     """How much a swap with a neighbour counts in a procedure, 0 to 1."""
-    least, full = PREDICTABLE
+    least, full = grammar.constants.predictable
     predictable = (float(grammar.predictability[tables[-1]]) - least) / (full - least)
     return min(1.0, max(repeat_weight(grammar, tables), predictable))
 
 
 def repeat_weight(grammar: Grammar, tables: tuple[int, ...]) -> float:
     """How much it counts for steps that come again and again, 0 to 1."""
-    return min(1.0, grammar.repeated_share(tables[-1]) / REPEATS_FOR_SWAP)
+    return min(1.0, grammar.repeated_share(tables[-1]) / grammar.constants.repeats_for_swap)
 
 
-def precedence_weight(swap_weight: float) -> float:
-    return 1 - PRECEDENCE_GIVEN_UP * swap_weight
+def precedence_weight(grammar: Grammar, swap_weight: float) -> float:
+    return 1 - grammar.constants.precedence_given_up * swap_weight
 
 
 def swap_gains(grammar: Grammar, tables: tuple[int, ...], states: IntArray) -> FloatArray:
@@ -187,8 +168,8 @@ def precedence_violations(
     here, total, share = precedence_shares(grammar, precedence_table(grammar, tables), classes)
     terms = np.log((1 - share) / share)
     np.fill_diagonal(terms, 0)
-    violations = np.zeros(len(codes))
-    violations[places] = np.where(terms >= LEAST_VIOLATION, terms, 0).sum(axis=1)
+    violations, least = np.zeros(len(codes)), grammar.constants.least_violation
+    violations[places] = np.where(terms >= least, terms, 0).sum(axis=1)
     unanimous = np.zeros(len(codes), np.int64)
     unanimous[places] = ((here == 0) & (total >= UNANIMOUS_VIDEOS)).sum(axis=1)
     return violations, unanimous

@@ -13,13 +13,9 @@ from functools import cache
 import numpy as np
 
 from csl_dist.lint.corpus import Corpus
+from csl_dist.lint.statistics.constants import CONSTANTS, OrderConstants
 from csl_dist.types import FloatArray, IntArray
 
-SMOOTHING = 0.1
-"""Added to each count of a transition over all videos."""
-BACK_OFF = 5.0
-"""So many transitions of its own outweigh what a wider count says: a procedure's those of all
-procedures, those after two certain steps those after the second of them."""
 MAX_TABLE = 50_000_000
 """Entries of all tables of procedures; past it, procedures with fewer videos have none."""
 MAX_CLASSES = 2_000
@@ -111,8 +107,9 @@ class Counts:
 class Grammar:
     """Transitions between segments and pairwise precedence of classes, over all videos."""
 
-    def __init__(self, corpus: Corpus) -> None:
+    def __init__(self, corpus: Corpus, constants: OrderConstants = CONSTANTS) -> None:
         self.corpus = corpus
+        self.constants = constants
         self.tables = Tables(corpus)
         self.pairs = np.zeros(self.tables.num_pairs, np.int32)
         """How often a class directly follows another; flat, table after table."""
@@ -189,7 +186,7 @@ class Grammar:
         return self.tables.triple_keys(table, states[:-2], states[1:-1], states[2:])
 
     def _all_triples(self) -> IntArray:
-        found = [np.zeros(0, np.int64)]
+        found: list[IntArray] = [np.zeros(0, np.int64)]
         for video in np.flatnonzero(self.corpus.counted_V).tolist():
             states = self._states(self.codes(video))
             found += [self._triples_of(table, states) for table in self.tables_of(video)]
@@ -222,15 +219,16 @@ class Grammar:
         self, tables: tuple[int, ...], before: IntArray, first: IntArray, second: IntArray
     ) -> FloatArray:
         """Log-probability of `second` after `before` and `first`; 0 where a label goes on."""
+        known = self.constants
         pairs, rows = self.transitions(0, first, second)
         states = self.tables.num_classes + 1
-        share = (pairs + SMOOTHING) / (rows + SMOOTHING * states)
+        share = (pairs + known.smoothing) / (rows + known.smoothing * states)
         for table in tables[1:]:
             pairs, rows = self.transitions(table, first, second)
-            share = (pairs + BACK_OFF * share) / (rows + BACK_OFF)
+            share = (pairs + known.back_off * share) / (rows + known.back_off)
         contexts, _ = self.transitions(tables[-1], before, first)
         triples = self._seen(self.tables.triple_keys(tables[-1], before, first, second))
-        share = (triples + BACK_OFF * share) / (contexts + BACK_OFF)
+        share = (triples + known.context_back_off * share) / (contexts + known.context_back_off)
         return np.where(first == second, 0.0, np.log(share))
 
     def _seen(self, triple_keys: IntArray) -> IntArray:
