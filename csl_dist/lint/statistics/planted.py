@@ -22,6 +22,8 @@ MAX_PLANTED = 400
 """Errors of each kind that are planted; more would not change the curve."""
 ERROR_RATE = 0.01
 """Share of places that are assumed to be wrong, where the data do not say that fewer are."""
+RIGHT_PLACES = 0.5
+"""Right places that are expected among those of the highest scores, though none may be seen."""
 LEAST_FOUND = 0.25
 """Share of planted errors that score as high, from which a score can say that fewer are."""
 
@@ -160,14 +162,15 @@ def probabilities(
     rate = min(error_rate, highest_rate(planted, given))
     scores, place = np.unique(np.concatenate([given, planted.scores]), return_inverse=True)
     there = np.bincount(place[: len(given)], minlength=len(scores)).astype(np.float64)
-    # The next place of a clean video may score higher than all that were seen.
-    there[-1] += 1
+    there[-1] += RIGHT_PLACES
     made = np.bincount(place[len(given) :], minlength=len(scores)) * (
         rate * len(given) / planted.num_errors
     )
     # The share rises with the score; isotonic regression makes it so where counts are small.
-    share = isotonic_regression(made / (made + there), weights=made + there).x
-    return np.minimum(share / np.maximum(1 - share, 1e-9), 1.0)[place[: len(given)]]
+    starts = isotonic_regression(made / (made + there), weights=made + there).blocks
+    made, there = (np.add.reduceat(counts, starts[:-1]) for counts in (made, there))
+    share = np.maximum.accumulate(made / np.maximum(there, made + RIGHT_PLACES))
+    return np.repeat(share, np.diff(starts))[place[: len(given)]]
 
 
 def highest_rate(planted: PlantedScores, given: FloatArray) -> float:
