@@ -306,6 +306,9 @@ class TrainConfig:
 
     epochs: Count = 200
     """Checkpoints of a training, one an epoch. Paper: 200."""
+    steps: Count | None = None
+    """Optimiser steps of an epoch, over as many passes as they take, or a part of one; None: one
+    pass over the training videos. Paper: None."""
     learning_rate: Positive = 1e-4
     """Of AdamW. Paper: 1e-4."""
     weight_decay: float = 0.01
@@ -316,8 +319,11 @@ class TrainConfig:
     """How the learning rate goes on after the warm-up; `cosine` falls to 0 at the last epoch."""
     warmup_epochs: Annotated[float, Field(ge=0)] = 0.0
     """Epochs over which the learning rate rises from 0."""
-    batch_frames: Count = 8192
-    """Most frames in one step, padding included; videos of like length share a batch."""
+    batch_frames: Count | Literal["auto"] = "auto"
+    """Most frames in one step, padding included; videos of like length share a batch. `auto`: few
+    enough for some tens of steps in a pass, down to one video a step, and at most 8,192."""
+    weighted: bool = True
+    """Weight each class's loss by the inverse of its frequency. Paper: True."""
     seed: Seed = 0
     """Seed of weights, batch order and dropout."""
     workers: Count = 1

@@ -4,7 +4,9 @@
     ├── ConfigError       a config file or a --set value
     ├── DataError         the user's videos, labels or features
     ├── StorageError      a run root or store that can't be read or written
+    │   └── DamagedError  something stored is not as it was written
     ├── CheckpointError   a checkpoint that is missing, broken or does not fit
+    │   └── DamagedCheckpointError   one that is not as it was written
     ├── LeakageError      an audit of a video that the checkpoint was trained on
     ├── NotReadyError     a stage whose input has not been made yet
     ├── LockedError       a run root that another command writes to
@@ -31,8 +33,33 @@ class StorageError(CslError):
     """A run root or store that can't be read or written."""
 
 
+class DamagedError(StorageError):
+    """Something stored that is lost, cut or changed; `csl verify --repair` has it made again."""
+
+    def __init__(self, sentence: str, place: str):
+        super().__init__(sentence, place)
+        self.place = place
+        """URL of what is damaged."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def damaged(place: str, reason: object) -> DamagedError:
+    """The error of something that is not as it was written."""
+    return DamagedError(
+        f"{place} is damaged ({reason}); `csl verify` on its run root names all that is, and with "
+        "--repair has it made again",
+        place,
+    )
+
+
 class CheckpointError(CslError):
     """A checkpoint that is missing, broken, or does not fit its model."""
+
+
+class DamagedCheckpointError(CheckpointError, DamagedError):
+    """A checkpoint that is not as it was written."""
 
 
 class LeakageError(CslError):

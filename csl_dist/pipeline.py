@@ -4,7 +4,7 @@ Every function goes on from where it stopped; what is done is not done again.
 """
 
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Any
@@ -13,9 +13,10 @@ from rich.console import Console
 
 from csl_dist.audit.reader import open_audit
 from csl_dist.audit.revision import AuditStore
+from csl_dist.audit.verify import Damage, Kind, forget_damage
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import RunConfig
-from csl_dist.errors import DataError, NotReadyError
+from csl_dist.errors import DamagedError, DataError, NotReadyError
 from csl_dist.evaluate.stage import evaluate as evaluate_stage
 from csl_dist.features.adapt import adapt
 from csl_dist.features.stage import extract as extract_stage
@@ -25,7 +26,9 @@ from csl_dist.predict.stage import predict
 from csl_dist.report import write_report
 from csl_dist.score.stage import score, score_versions
 from csl_dist.storage.lock import RootLock
-from csl_dist.storage.run_file import RunFile, put_run_file, put_videos
+from csl_dist.storage.paths import RunPaths
+from csl_dist.storage.run_file import RunFile, put_run_file, read_run_config
+from csl_dist.storage.url import Storage
 from csl_dist.training.inputs import Inputs, open_inputs
 from csl_dist.training.stage import train as train_stage
 
@@ -38,17 +41,60 @@ def open_stage(
     config: RunConfig,
     command: str,
     *,
+    inputs: Inputs | None = None,
     console: Console | None = None,
     verbose: bool = False,
 ) -> Iterator[Stage]:
     """Opens what a config names; holds the lock of its root, where `command` says who writes.
 
-    What is wrong with config or dataset is told before anything is written.
+    What is wrong with config or dataset is told before anything is written. `inputs` are those of
+    the config, where they are open already.
     """
-    inputs = open_inputs(config)
-    with RootLock(inputs.run.paths, command):
-        put_run(inputs)
-        yield Stage(inputs=inputs, console=console or Console(), verbose=verbose)
+    with _damage_forgotten(config, command):
+        inputs = inputs or open_inputs(config)
+        with RootLock(inputs.run.paths, command):
+            put_run(inputs)
+            yield Stage(inputs=inputs, console=console or Console(), verbose=verbose)
+
+
+@contextmanager
+def _damage_forgotten(config: RunConfig, command: str) -> Iterator[None]:
+    """What is found to be damaged in the block is taken away, so that the next run makes it again.
+
+    Otherwise every run would stop at the same place.
+    """
+    try:
+        yield
+    except DamagedError as error:
+        with RootLock(RunPaths(Storage(config.root)), command):
+            forgotten = forget_damage(config.root, error.place)
+        if not forgotten:
+            raise
+        raise DamagedError(
+            f"{'; '.join(damage.what for damage in forgotten)}; it was removed: run again, and it "
+            "is made again",
+            error.place,
+        ) from error
+
+
+def repair(
+    root: str, found: Sequence[Damage], *, console: Console | None = None, verbose: bool = False
+) -> None:
+    """Makes again what is damaged in a run root, by the config of its last command."""
+    with RootLock(RunPaths(Storage(root)), "csl verify"):
+        for damage in found:
+            if damage.forget is not None:
+                damage.forget()
+    kinds = {damage.kind for damage in found}
+    if kinds - {Kind.REVIEWS, Kind.RUN}:
+        config = read_run_config(root)
+        with open_stage(config, "csl verify", console=console, verbose=verbose) as stage:
+            if Kind.FEATURES in kinds:
+                extract(stage)
+            if Kind.CHECKPOINTS in kinds:
+                train(stage)
+            if kinds & {Kind.CHECKPOINTS, Kind.TRAJECTORIES, Kind.SCORES, Kind.AUDITS}:
+                audit(stage)
 
 
 def extract(stage: Stage) -> None:
@@ -119,6 +165,5 @@ def put_run(inputs: Inputs) -> None:
         has_known_errors=inputs.labels.has_known_errors(),
         versions={"python": platform.python_version()} | {p: version(p) for p in PACKAGES},
     )
-    put_run_file(run.paths, content)
-    put_videos(run.paths.root, run.dataset.videos)
+    put_run_file(run.paths, content, run.dataset.videos)
     inputs.contents.put(run.paths)

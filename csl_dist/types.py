@@ -108,9 +108,23 @@ class Timeline:
         return 1 / frame_seconds(self.times_T)
 
 
+CLOCK_SECONDS = 0.0015
+"""Timestamps are rounded to ticks of a clock: Matroska's tick is a millisecond."""
+
+
 def frame_seconds(times_T: FloatArray, *, default: float = 0.0) -> float:
-    """Seconds from one frame to the next, in the median; `default` for fewer than two."""
-    return float(np.median(np.diff(times_T))) if len(times_T) > 1 else default
+    """Seconds from one frame to the next, as most are apart; `default` for fewer than two.
+
+    The mean of all distances that are the median but for the rounding of timestamps: at 30 frames a
+    second, distances in whole milliseconds are 33 or 34, and 33 would be a second in hundred off.
+    """
+    if len(times_T) < 2:
+        return default
+    distances = np.diff(times_T)
+    usual = float(np.median(distances))
+    near = distances[np.abs(distances - usual) < CLOCK_SECONDS]
+    rounded = len(near) > 0 and float(np.ptp(near)) > 1e-6
+    return float(near.mean()) if rounded else usual
 
 
 @dataclass(frozen=True, slots=True)

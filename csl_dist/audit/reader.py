@@ -7,6 +7,7 @@ too: `missing` says what it lacks, and what is asked for and not there yet is a 
 import difflib
 from dataclasses import replace
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pandas as pd
 import xarray as xr
 
 from csl_dist.audit.revision import AuditStore
+from csl_dist.data.layouts import listed_in
 from csl_dist.errors import DataError, NotReadyError
 from csl_dist.flag.calibration import AnyCalibration
 from csl_dist.flag.record import AuditRecord
@@ -29,6 +31,7 @@ from csl_dist.score.formulas import (
 from csl_dist.score.settings import AuditSettings
 from csl_dist.score.store import ScoreStore, Versions
 from csl_dist.score.under import LabelledTrajectory, Labels, class_ids
+from csl_dist.storage.output import OutputFolder
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.run_file import read_run_file, read_videos
 from csl_dist.storage.url import Storage, key_part
@@ -93,6 +96,13 @@ class Audit:
         if self._record is None:
             raise NotReadyError(f"{self.paths.root.url} has no flags yet; run `csl audit`")
         return self._record
+
+    def output_folder(self, path: Path) -> OutputFolder:
+        """A folder to write findings to: never onto what the audit was made from or consists of."""
+        videos = self.videos_by_id.values()
+        files = (file for video in videos for file in (video.labels, video.source) if file)
+        own = self.paths.own(self.config.scorers)
+        return OutputFolder(path, [*listed_in(self.config.dataset), *files], own)
 
     @property
     def settings(self) -> AuditSettings:

@@ -11,14 +11,15 @@ from typing import Any
 
 import pandas as pd
 
-from csl_dist.errors import DataError, NotReadyError, StorageError
+from csl_dist.errors import CslError, DamagedError, DataError, NotReadyError, damaged
 from csl_dist.flag.calibration import AnyCalibration, calibration_from
-from csl_dist.flag.record import AuditRecord
+from csl_dist.flag.record import FILES, AuditRecord
 from csl_dist.flag.rules import with_all_columns
 from csl_dist.score.store import ScoreStore
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.run_file import put_videos, read_videos
-from csl_dist.storage.tables import put_table, read_table
+from csl_dist.storage.spreadsheet import from_text
+from csl_dist.storage.tables import csv_bytes, digest_of, put_table, read_table
 from csl_dist.storage.url import Storage, at_once
 from csl_dist.types import Video
 
@@ -57,14 +58,8 @@ class AuditStore:
 
     def record(self, number: int) -> AuditRecord:
         folder = self._folder(number)
-        content = folder.read_json(RunPaths.AUDIT)
-        try:
-            return AuditRecord.from_json(content, where=f"{folder.url}/{RunPaths.AUDIT}")
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise StorageError(
-                f"{folder.url}/{RunPaths.AUDIT} is damaged ({error}); remove it with "
-                f"`csl audits rm {self._paths.root.url} {number}` and run `csl audit`"
-            ) from error
+        where = f"{folder.url}/{RunPaths.AUDIT}"
+        return folder.read_json(RunPaths.AUDIT, lambda c: AuditRecord.from_json(c, where=where))
 
     def records(self) -> dict[int, AuditRecord]:
         numbers = self.numbers()
@@ -72,13 +67,13 @@ class AuditStore:
 
     def flags(self, number: int) -> pd.DataFrame:
         """The flags of an audit, worst first."""
-        return with_all_columns(read_table(self._folder(number), RunPaths.FLAGS))
+        return with_all_columns(self._table(number, RunPaths.FLAGS))
 
     def videos(self, number: int) -> list[Video]:
         return read_videos(self._folder(number))
 
     def calibration(self, number: int) -> AnyCalibration:
-        return calibration_from(self._folder(number).read_json(RunPaths.CALIBRATION))
+        return self._folder(number).read_json(RunPaths.CALIBRATION, calibration_from)
 
     def outliers(self, number: int) -> list[str]:
         """Videos that are far off as a whole."""
@@ -86,30 +81,31 @@ class AuditStore:
         if not folder.exists(RunPaths.OUTLIERS):
             return []
         content = io.BytesIO(folder.read(RunPaths.OUTLIERS))
-        table = pd.read_csv(content, dtype={"video": str})
-        return table.video[table.outlier].tolist()
+        try:
+            table = pd.read_csv(content, dtype={"video": str})
+            return [from_text(video) for video in table.video[table.outlier.astype(bool)]]
+        except (AttributeError, KeyError, ValueError) as error:
+            raise damaged(f"{folder.url}/{RunPaths.OUTLIERS}", error) from error
 
     def mixed_up(self, number: int) -> dict[str, str]:
         """Videos that seem to have each other's labels, each with the other."""
         folder = self._folder(number)
         if not folder.exists(RunPaths.MIXED_UP):
             return {}
-        videos: dict[str, str] = folder.read_json(RunPaths.MIXED_UP)
-        return videos
+        return folder.read_json(RunPaths.MIXED_UP, dict)
 
     def corrections(self, number: int) -> pd.DataFrame:
         """Spans whose label an audit corrected; empty where it did not."""
         folder = self._folder(number)
         if not folder.exists(RunPaths.CORRECTIONS):
             return pd.DataFrame()
-        return read_table(folder, RunPaths.CORRECTIONS)
+        return self._table(number, RunPaths.CORRECTIONS)
 
     def metrics(self, number: int) -> dict[str, Any] | None:
         folder = self._folder(number)
         if not folder.exists(RunPaths.METRICS):
             return None
-        metrics: dict[str, Any] = folder.read_json(RunPaths.METRICS)
-        return metrics
+        return folder.read_json(RunPaths.METRICS, dict)
 
     def put_metrics(self, number: int, metrics: dict[str, Any]) -> None:
         self._folder(number).put_json(RunPaths.METRICS, metrics)
@@ -131,16 +127,50 @@ class AuditStore:
         folder.delete_folder()  # what an interrupted command left
         put_videos(folder, videos)
         put_table(folder, RunPaths.FLAGS, flags)
-        folder.put(RunPaths.FLAGS_CSV, flags.to_csv(index=False).encode())
+        folder.put(RunPaths.FLAGS_CSV, csv_bytes(flags))
         folder.put_json(RunPaths.CALIBRATION, calibration.as_json())
         if mixed_up:
             folder.put_json(RunPaths.MIXED_UP, dict(mixed_up))
         if outliers is not None:
-            folder.put(RunPaths.OUTLIERS, outliers.to_csv(index=False).encode())
+            folder.put(RunPaths.OUTLIERS, csv_bytes(outliers))
         if corrections is not None:
             put_table(folder, RunPaths.CORRECTIONS, corrections)
-        folder.put_json(RunPaths.AUDIT, record.as_json())
+        files = {key: digest_of(folder.read(key)) for key in folder.list_keys()}
+        folder.put_json(RunPaths.AUDIT, record.as_json() | {FILES: files})
         return number
+
+    def damages(self, number: int) -> list[tuple[str, str]]:
+        """Files of an audit that are not as they were written, each with what is wrong."""
+        folder = self._folder(number)
+        try:
+            self.record(number)
+            digests = self._digests(number)
+        except CslError as error:
+            return [(RunPaths.AUDIT, str(error))]
+        found = []
+        for key, written in digests.items():
+            if not folder.exists(key):
+                found.append((key, f"{folder.url}/{key} is gone"))
+            elif digest_of(folder.read(key)) != written:
+                found.append((key, f"{folder.url}/{key} is not as it was written"))
+        try:
+            self.metrics(number)
+        except DamagedError as error:
+            found.append((RunPaths.METRICS, str(error)))
+        return found
+
+    def repair(self, number: int, key: str) -> None:
+        """Writes what another file of an audit tells; otherwise removes what has to be made again.
+
+        An audit that is removed keeps its number: decisions of reviewers are bound to that.
+        """
+        folder = self._paths.audit(number)
+        if key == RunPaths.METRICS:
+            folder.delete(key)
+        elif key == RunPaths.FLAGS_CSV:
+            folder.put(key, csv_bytes(self.flags(number)))
+        elif folder.exists(RunPaths.AUDIT):
+            self._remove_files(number, {"damaged": key})
 
     def remove(self, number: int) -> None:
         """Deletes an audit, and scores that no other audit has; its number stays taken."""
@@ -148,12 +178,7 @@ class AuditStore:
         if number not in records:
             known = ", ".join(map(str, records)) or "none"
             raise DataError(f"{self._paths.root.url} has no audit {number}; it has {known}")
-        folder = self._paths.audit(number)
-        folder.put_json(RunPaths.REMOVED, {"made_from": records[number].made_from})
-        folder.delete(RunPaths.AUDIT)
-        for key in folder.list_keys():
-            if key != RunPaths.REMOVED:
-                folder.delete(key)
+        self._remove_files(number, {"made_from": records[number].made_from})
         kept = {
             ScoreStore.unit(video, scorer, made)
             for other, record in records.items()
@@ -163,6 +188,21 @@ class AuditStore:
         }
         store = ScoreStore(self._paths.scores)
         store.remove(store.done() - kept)
+
+    def _table(self, number: int, key: str) -> pd.DataFrame:
+        return read_table(self._folder(number), key, digest=self._digests(number).get(key))
+
+    def _digests(self, number: int) -> dict[str, str]:
+        """Of an audit's other files, by their keys; none of an audit of an earlier csl_dist."""
+        return self._folder(number).read_json(RunPaths.AUDIT, lambda c: dict(c.get(FILES, {})))
+
+    def _remove_files(self, number: int, facts: dict[str, str]) -> None:
+        folder = self._paths.audit(number)
+        folder.put_json(RunPaths.REMOVED, facts)
+        folder.delete(RunPaths.AUDIT)
+        for key in folder.list_keys():
+            if key != RunPaths.REMOVED:
+                folder.delete(key)
 
     def _folder(self, number: int) -> Storage:
         folder = self._paths.audit(number)

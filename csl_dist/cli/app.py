@@ -81,6 +81,13 @@ def say(sentence: str) -> None:
     console.print(sentence, highlight=False, markup=False, soft_wrap=True)
 
 
+def shown_path(path: str) -> str:
+    """A local path from where the user is, if that is shorter."""
+    if "://" in path:
+        return path
+    return min(path, os.path.relpath(path), key=len)
+
+
 def _leave_ray() -> None:
     """Ends a local Ray, if one was started."""
     if "ray" in sys.modules:

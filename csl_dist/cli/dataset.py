@@ -1,15 +1,25 @@
 """Commands that look at a dataset before any work: `csl init`, `csl check`."""
 
+import importlib.util
+import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 import yaml
 
 from csl_dist.cli.app import ConfigPath, Overrides, app, complain, console, say
-from csl_dist.config import DatasetConfig, load_config, parse_config
+from csl_dist.config import RunConfig, load_config, parse_config
 from csl_dist.errors import ConfigError, DataError
 from csl_dist.types import Split
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from csl_dist.cost.recipes import Machine
+    from csl_dist.data.check import VideoFacts
+    from csl_dist.data.dataset import Dataset
+    from csl_dist.data.facts import DatasetFacts
 
 
 @app.command(rich_help_panel="Dataset")
@@ -17,20 +27,29 @@ def init(
     layout: Annotated[str, typer.Argument(help="Its layout, or `auto`.", metavar="LAYOUT")],
     path: Annotated[Path, typer.Argument(help="Folder of the dataset.", metavar="PATH")],
     out: Annotated[Path, typer.Option(help="Config file to write.")] = Path("csl.yaml"),
+    recipe: Annotated[
+        Literal["quick", "standard", "paper"],
+        typer.Option(help="How thorough; `paper` is the paper's protocol, for GPUs."),
+    ] = "standard",
 ) -> None:
-    """Look at a dataset on disk and write a config for it."""
-    from csl_dist.data.init import config_text, draft_config, with_even_folds
+    """Look at a dataset on disk and write a config that fits it and this machine."""
+    from csl_dist.cost.recipes import RecipeName, chosen_settings, recipe_text, this_machine
+    from csl_dist.data.facts import dataset_facts
+    from csl_dist.data.init import config_text, draft_config, with_even_folds, with_settings
     from csl_dist.data.layouts import read_dataset
 
-    if out.exists():
+    if os.path.lexists(out):
         raise ConfigError(f"{out} exists already; remove it, or give another --out")
     path = path.absolute()
     draft = draft_config(layout, path, out.absolute())
     name = path.stem or "mine"
-    dataset = read_dataset(_parsed(config_text(draft, name), out))
+    dataset = read_dataset(_parsed(config_text(draft, name), out).dataset)
+    facts, machine = dataset_facts(dataset), this_machine()
+    sections = chosen_settings(RecipeName(recipe), facts, machine)
+    draft = with_settings(draft, {k: (c.value, c.why) for k, c in sections["dataset"].items()})
     if "folds" in draft.dataset:
         draft = with_even_folds(draft, dataset)
-    text = config_text(draft, name)
+    text = config_text(draft, name) + recipe_text(sections)
     try:
         out.write_text(text)
     except OSError as error:
@@ -38,13 +57,32 @@ def init(
     for problem in dataset.problems:
         complain("problem", problem)
     say(
-        f"{out}: {draft.layout} layout, {len(dataset.videos)} videos, "
-        f"{len(dataset.classes)} classes; next: csl check {out}"
+        f"{out}: {draft.layout} layout, {len(dataset.videos)} videos, {60 * facts.hours:,.0f} "
+        f"minutes, {len(dataset.classes)} classes; recipe {recipe} for {machine}"
     )
+    if not dataset.problems:
+        _say_time(load_config(out), facts, machine)
+    say(f"next: csl check {out}")
 
 
-def _parsed(text: str, out: Path) -> DatasetConfig:
-    return parse_config(yaml.safe_load(text), where=str(out)).dataset
+def _say_time(config: RunConfig, facts: "DatasetFacts", machine: "Machine") -> None:
+    """How long the run will take, where what it needs is installed."""
+    if importlib.util.find_spec("torch") is None:
+        say("time: unknown without torch; install csl_dist[run]")
+        return
+    from csl_dist.cost.forecast import forecast
+    from csl_dist.cost.words import time_words
+    from csl_dist.data.layouts import read_dataset
+
+    made = forecast(config, read_dataset(config.dataset), machine, facts=facts)
+    say(f"time: about {time_words(made.seconds)} on this machine")
+    for sentence in (made.refusal(config.root), made.advice()):
+        if sentence is not None:
+            say(sentence)
+
+
+def _parsed(text: str, out: Path) -> RunConfig:
+    return parse_config(yaml.safe_load(text), where=str(out))
 
 
 @app.command(rich_help_panel="Dataset")
@@ -72,10 +110,42 @@ def check(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
             "threshold: there are no validation videos to set it, so the worst "
             f"{loaded.flag.percent:g} % of the audited frames will be flagged"
         )
-    problems = all_problems(dataset, facts, loaded)
+    problems = all_problems(dataset, facts, loaded) + _refused(loaded, dataset, facts)
     for problem in problems:
         complain("problem", problem)
     if problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         raise DataError(f"{config}: {count} found; fix what is wrong, then check again")
     console.print("no problems found")
+
+
+def _refused(config: RunConfig, dataset: "Dataset", facts: "Sequence[VideoFacts]") -> list[str]:
+    """What `csl run` would refuse beside the data, where what it needs is installed."""
+    if importlib.util.find_spec("torch") is None:
+        say("not checked: models, weights, time and disk; install csl_dist[run]")
+        return []
+    from csl_dist.cluster.session import is_local
+    from csl_dist.cost.forecast import forecast
+    from csl_dist.cost.recipes import this_machine
+    from csl_dist.cost.words import size_words, time_words
+    from csl_dist.training.refusals import refusals
+    from csl_dist.types import Media
+
+    machine = this_machine()
+    ready = any(video.media is Media.FEATURES for video in dataset.videos)
+    widths = [found.file.width for found in facts if found.file is not None]
+    problems = refusals(
+        config,
+        num_classes=len(dataset.classes),
+        brought_width=widths[0] if widths else 1 if ready else None,
+        cores=machine.cores if is_local() else None,
+    )
+    if problems or not dataset.videos or not dataset.classes:
+        return problems
+    made = forecast(config, dataset, machine)
+    say(
+        f"run: about {time_words(made.seconds)} on this machine ({machine}), "
+        f"{size_words(made.num_bytes)} to write"
+    )
+    refusal = made.refusal(config.root)
+    return problems if refusal is None else [*problems, refusal]

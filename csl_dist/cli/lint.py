@@ -9,6 +9,7 @@ import typer
 
 from csl_dist.cli.app import Overrides, app, console, say
 from csl_dist.errors import ConfigError
+from csl_dist.storage.output import output_file
 
 if TYPE_CHECKING:
     from csl_dist.lint.run import LintResult
@@ -96,8 +97,10 @@ def lint(
         "segments": output.write_segments,
         "page": output.write_page,
     }
+    read = [str(path) for path in (where, accepted) if path is not None and Path(path).is_file()]
+    read += [about.file for about in result.segments.files if about.file]
     for name, path in files.items():
-        writers[name](result, path)
+        writers[name](result, output_file(path, read))
     if as_json:
         json.dump(output.as_json(result), sys.stdout, indent=2, ensure_ascii=False)
         sys.stdout.write("\n")

@@ -9,6 +9,7 @@ import typer
 from csl_dist.cli.app import ConfigPath, Overrides, app, console, say
 from csl_dist.config import RunConfig, load_config
 from csl_dist.errors import ConfigError, DataError
+from csl_dist.storage.output import output_file
 
 if TYPE_CHECKING:
     from csl_dist.cost.plan import Footage
@@ -59,12 +60,15 @@ def plan(
     """Estimate units, arithmetic, storage, hours and cost of a run."""
     from csl_dist.cli import tables
     from csl_dist.cost.plan import GPUS, Machines, dollars_of, plan_run, supposed_footage
+    from csl_dist.data.layouts import listed_in
 
     loaded = load_config(config, overrides)
     if gpu_type not in GPUS:
         raise ConfigError(f"--gpu-type is {gpu_type!r}, but must be one of {', '.join(GPUS)}")
     if measure is not None and rates is not None:
         raise ConfigError("--measure and --rates exclude each other: measure anew, or read")
+    if measure is not None and measure.absolute().parent.is_dir():
+        measure = output_file(measure, [str(config), *listed_in(loaded.dataset)])
     gpu = GPUS[gpu_type]
     if videos is None:
         footage = _footage(loaded)
@@ -77,11 +81,6 @@ def plan(
             num_features=FEATURE_WIDTH,
         )
     measured = _rates(loaded, footage, measure, rates, has_dataset=videos is None)
-    if measured is not None and not measured.on_gpu and price is None:
-        raise ConfigError(
-            "the rates are those of a CPU's core: --gpus counts cores then; give --price, dollars "
-            "for an hour of one"
-        )
     machines = Machines(
         num_gpus=gpus,
         gpu=gpu if price is None else replace(gpu, dollars=price),
@@ -98,6 +97,12 @@ def plan(
     else:
         console.print(tables.rates_table(measured))
         basis = f"rates measured on {measured.device}"
+    if machines.on_cores and price is None:
+        say(
+            f"hours: for {machines.named(gpus)} (--gpus counts cores here), by {basis}; with "
+            "--price, dollars for an hour of a core, also the cost"
+        )
+        return
     say(
         f"cost: {dollars_of(stages, machines):,.2f} dollars for {machines.named(gpus)} at "
         f"{machines.gpu.dollars:.2f} an hour, by {basis}"
@@ -121,14 +126,14 @@ def _rates(
         return None
     if not measure.absolute().parent.is_dir():
         raise ConfigError(f"--measure: there is no folder {measure.absolute().parent} to write to")
-    from csl_dist.cost.measure import measured_rates
+    from csl_dist.cost.measure import THOROUGH, measured_rates
     from csl_dist.data.layouts import open_dataset
     from csl_dist.data.media.pixels import pixel_source
 
     say("plan: measuring, which takes a minute or two")
     use_dataset = has_dataset and footage.has_pixels
     video = pixel_source(open_dataset(config.dataset).videos[0]) if use_dataset else None
-    measured = measured_rates(config, footage, video)
+    measured = measured_rates(config, footage, video, THOROUGH)
     write_rates(measured, measure)
     return measured
 

@@ -155,4 +155,6 @@ def _print(table: "pd.DataFrame", form: Form) -> None:
     elif form is Form.JSON:
         sys.stdout.write(table.to_json(orient="records", indent=2, double_precision=6) + "\n")
     else:
-        table.to_csv(sys.stdout, index=False, float_format="%.6g")
+        from csl_dist.storage.tables import without_formulas
+
+        without_formulas(table).to_csv(sys.stdout, index=False, float_format="%.6g")

@@ -31,10 +31,23 @@ def serve(
         str | None,
         typer.Option(envvar="CSL_TOKEN", help="Requests must send it; generated if needed."),
     ] = None,
+    media: Annotated[
+        list[str],
+        typer.Option(
+            metavar="FOLDER", help="Also show videos of this folder, beside the dataset's own."
+        ),
+    ] = [],  # noqa: B006
     allow_submit: Annotated[
-        bool,
-        typer.Option("--allow-submit", help="Let requests start Ray jobs, which can run any code."),
+        bool, typer.Option("--allow-submit", help="Let requests with the token start Ray jobs.")
     ] = False,
+    submit_below: Annotated[
+        list[str],
+        typer.Option(metavar="URL", help="Jobs may read and write here, beside the roots."),
+    ] = [],  # noqa: B006
+    submit_model: Annotated[
+        list[str],
+        typer.Option(metavar="MODULE:CLASS", help="Jobs may import this model, and no other."),
+    ] = [],  # noqa: B006
     database: Database = None,
     address: Annotated[
         str | None,
@@ -54,7 +67,8 @@ def serve(
     from csl_dist.storage.run_file import read_run_file
     from csl_dist.storage.url import Storage
 
-    if token is None and not is_loopback(host):
+    is_new = token is None and (allow_submit or not is_loopback(host))
+    if is_new:
         token = new_token()
     settings = ServiceSettings(
         roots=tuple(Storage(root).url for root in roots),
@@ -62,20 +76,26 @@ def serve(
         port=port,
         token=token,
         database=database,
+        media=tuple(media),
         allow_submit=allow_submit,
+        submit_below=tuple(submit_below),
+        submit_models=tuple(submit_model),
         jobs_address=address,
     )
     for root in roots:
         read_run_file(root)
         store_of(root, database).create()
     ended = threading.Event()
+    connect(verbose=verbose)
+    # After Ray, which sets handlers of its own, and aborts the process that it runs in.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
-    connect(verbose=verbose)
     with running_service(settings, replicas=replicas, verbose=verbose):
-        # Browsers do not send the part after #, so that it is not in any log.
-        say(f"review: {settings.address}/" + (f"#token={token}" if token else ""))
-        say(f"API: {settings.address}/docs" + (f" (Bearer {token})" if token else ""))
+        # Browsers do not send the part after #, so that no server logs it. A token that was given
+        # is known to whoever may know it: what is said here may end in the system's log.
+        say(f"review: {settings.address}/" + (f"#token={token}" if is_new else ""))
+        said = f" (Bearer {token})" if is_new else " (with the token that was given)"
+        say(f"API: {settings.address}/docs" + (said if token else ""))
         ended.wait()
     say("ended")
 

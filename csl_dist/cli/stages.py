@@ -1,17 +1,20 @@
 """Commands that do the work: `csl demo`, `run`, and one for each stage."""
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from csl_dist.cli.app import ConfigPath, Overrides, Verbose, app, console, say
+from csl_dist.cli.app import ConfigPath, Overrides, Verbose, app, console, say, shown_path
 from csl_dist.config import RunConfig, load_config
+from csl_dist.errors import StorageError
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from csl_dist.cluster.stage import Stage
+    from csl_dist.training.inputs import Inputs
 
 DEMO_CONFIG = Path(__file__).parents[1] / "data" / "demo.yaml"
 
@@ -78,9 +81,22 @@ def evaluate(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B0
 
 
 @app.command(rich_help_panel="Run")
-def run(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = False) -> None:  # noqa: B006
+def run(
+    config: ConfigPath,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what will be done and how long it takes; stop.")
+    ] = False,
+    overrides: Overrides = [],  # noqa: B006
+    verbose: Verbose = False,
+) -> None:
     """Do all stages, each from where it stopped."""
-    _run_all(load_config(config, overrides), "run", verbose)
+    loaded = load_config(config, overrides)
+    if dry_run:
+        from csl_dist.training.inputs import open_inputs
+
+        _say_ahead(open_inputs(loaded))
+        return
+    _run_all(loaded, "run", verbose)
 
 
 def _opened(config: RunConfig, command: str, verbose: bool) -> "AbstractContextManager[Stage]":
@@ -91,12 +107,42 @@ def _opened(config: RunConfig, command: str, verbose: bool) -> "AbstractContextM
 
 def _run_all(config: RunConfig, command: str, verbose: bool) -> None:
     from csl_dist import pipeline
+    from csl_dist.training.inputs import open_inputs
 
-    with _opened(config, command, verbose) as stage:
+    inputs = open_inputs(config)
+    _say_ahead(inputs)
+    with pipeline.open_stage(
+        config, f"csl {command}", inputs=inputs, console=console, verbose=verbose
+    ) as stage:
         metrics = pipeline.run(stage)
         if metrics is not None:
             _print_metrics(metrics)
         say(f"report: {pipeline.report(stage)}")
+    say(f"next: csl serve {shlex.quote(shown_path(config.root))}")
+
+
+def _say_ahead(inputs: "Inputs") -> None:
+    """Says what is left to do and how long it takes; refuses what the disk has no room for."""
+    from csl_dist.cli import tables
+    from csl_dist.cluster.session import is_local
+    from csl_dist.cost.forecast import forecast, shares_left
+    from csl_dist.cost.recipes import this_machine
+
+    left = shares_left(inputs)
+    if not any(left.values()):
+        return
+    config = inputs.run.config
+    made = forecast(config, inputs.run.dataset, this_machine(), left=left)
+    refusal = made.refusal(config.root)
+    if is_local():
+        console.print(tables.forecast_table(made))
+        advice = made.advice()
+        if advice is not None:
+            say(advice)
+    else:
+        say("time: not known beforehand on a cluster; `csl plan` estimates it")
+    if refusal is not None:
+        raise StorageError(refusal)
 
 
 def _print_metrics(metrics: dict[str, Any]) -> None:

@@ -1,19 +1,60 @@
 """Commands that look into the stores of a run: features, checkpoints, trajectories."""
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from csl_dist.cli.app import ConfigPath, Overrides, Root, app, complain, console, say
+from csl_dist.cli.app import ConfigPath, Overrides, Root, Verbose, app, complain, console, say
 from csl_dist.config import load_config
 from csl_dist.errors import CheckpointError, ConfigError, DataError, StorageError
 from csl_dist.storage.paths import RunPaths
-from csl_dist.storage.url import Storage
+from csl_dist.storage.url import Storage, key_part
 
 if TYPE_CHECKING:
     from csl_dist.predict.trajectories import TrajectoryStore
+
+
+@app.command(rich_help_panel="Stores and speed")
+def verify(
+    root: Root,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Make again what is damaged, by the run's config.")
+    ] = False,
+    verbose: Verbose = False,
+) -> None:
+    """Compare everything that a run has stored with what was written, and name what is damaged."""
+    from csl_dist import pipeline
+    from csl_dist.audit.verify import checks
+    from csl_dist.cluster.progress import progress_bar
+
+    if not Storage(root).exists(RunPaths.RUN):
+        raise StorageError(f"{root} is not a run root: it has no {RunPaths.RUN}")
+    found, planned = [], checks(root)
+    with progress_bar(console, "verify", total=len(planned)) as bar:
+        for check in planned:
+            found += check.find()
+            bar.advance()
+    for damage in found:
+        complain("damaged", f"{damage.what}; {damage.remade}")
+    counts = Counter(str(check.kind) for check in planned)
+    words = ", ".join(f"{count} of {kind}" for kind, count in counts.items())
+    if not found:
+        say(f"all {len(planned)} parts are as they were written: {words}")
+        return
+    if not repair:
+        raise StorageError(
+            f"{len(found)} of {len(planned)} parts are damaged; `csl verify {root} --repair` makes "
+            "them again"
+        )
+    pipeline.repair(root, found, console=console, verbose=verbose)
+    lost = [damage for damage in found if damage.forget is None]
+    if lost:
+        raise StorageError(f"{len(lost)} of {len(found)} damaged parts can't be made again")
+    say(f"repaired: {len(found)} parts")
+
 
 features = typer.Typer(no_args_is_help=True, help="Look into a feature store, check it, tidy it.")
 app.add_typer(features, name="features", rich_help_panel="Stores and speed")
@@ -174,7 +215,7 @@ def verify_trajectories(root: Root) -> None:
     num_damaged = 0
     with progress_bar(console, "verify: trajectories", total=len(published)) as bar:
         for scorer, video, store in published:
-            damage = store.damage(video)
+            damage = store.damage(key_part(video))
             if damage is not None:
                 num_damaged += 1
                 complain("problem", f"{scorer}, video {video!r}: {damage}")
@@ -201,7 +242,7 @@ def rm_trajectories(
         raise DataError(f"{root} has no trajectory of {', '.join(map(repr, unknown))}")
     with RootLock(RunPaths(Storage(root)), "csl trajectories rm"):
         for video, store in removed:
-            store.remove(video)
+            store.remove(key_part(video))
     say(f"removed {len(removed)} trajectories")
 
 
@@ -210,7 +251,6 @@ def _published(root: str) -> Iterator[tuple[str, str, "TrajectoryStore"]]:
     from csl_dist.audit.reader import open_audit
     from csl_dist.data.planted import copy_id
     from csl_dist.predict.trajectories import TrajectoryStore
-    from csl_dist.storage.url import key_part
 
     audit = open_audit(root)
     for scorer in audit.scorers:

@@ -11,8 +11,10 @@ from rich.table import Table
 
 from csl_dist.audit.changes import AuditLine
 from csl_dist.audit.status import StageStatus
+from csl_dist.cost.forecast import Forecast
 from csl_dist.cost.plan import StagePlan
 from csl_dist.cost.rates import Rates
+from csl_dist.cost.words import size_words, time_words
 from csl_dist.data.check import SplitSummary
 from csl_dist.evaluate.baselines import BASELINES
 from csl_dist.features.catalog import CatalogEntry
@@ -176,6 +178,22 @@ def status_table(lines: Sequence[StageStatus]) -> Table:
     table.add_column("of", justify="right")
     for line in lines:
         table.add_row(line.stage, f"{line.done:,}", f"{line.total:,}")
+    return table
+
+
+def forecast_table(made: Forecast) -> Table:
+    """What is left of a run, and about how long each stage takes."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("to do", "how much"):
+        table.add_column(heading)
+    table.add_column("about", justify="right", no_wrap=True)
+    for stage in made.stages:
+        last = stage is made.stages[-1]
+        table.add_row(stage.stage, stage.work, time_words(stage.seconds), end_section=last)
+    disk = f"{size_words(made.num_bytes)} to write"
+    if made.free_bytes is not None:
+        disk += f", {size_words(made.free_bytes)} free"
+    table.add_row("all", f"{made.machine}; {disk}", time_words(made.seconds))
     return table
 
 

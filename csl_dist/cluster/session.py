@@ -44,7 +44,7 @@ def connect(*, verbose: bool = False) -> Resources:
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         if not verbose:
             os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
-        local = "RAY_ADDRESS" not in os.environ and "RAY_JOB_ID" not in os.environ
+        local = is_local()
         level = logging.INFO if verbose else logging.ERROR
         for name in ("ray", "ray.train"):
             logging.getLogger(name).setLevel(level)
@@ -64,6 +64,11 @@ def connect(*, verbose: bool = False) -> Resources:
         num_gpus=num_gpus,
         has_cuda=num_gpus > 0 and _has_cuda(),
     )
+
+
+def is_local() -> bool:
+    """Whether Ray runs on this machine alone, and ends with the command."""
+    return "RAY_ADDRESS" not in os.environ and "RAY_JOB_ID" not in os.environ
 
 
 @cache

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import av
 import numpy as np
@@ -23,42 +24,56 @@ from csl_dist.cost.plan import TRAIN_FACTOR, Footage, encoder_flops, forward_flo
 from csl_dist.cost.rates import Rates, StageRate
 from csl_dist.data.media.pixels import PixelSource
 from csl_dist.data.media.timeline import sampled
-from csl_dist.data.media.video import VideoFile
-from csl_dist.errors import DataError
+from csl_dist.data.media.video import VideoFile, whole_frames
 from csl_dist.features.encoders import Encoder, fit_frame
 from csl_dist.predict.forward import cpu_batch_frames, group_log_probabilities, is_out_of_memory
 from csl_dist.predict.trajectories import Group
+from csl_dist.training.batches import most_frames
 from csl_dist.training.models import ModelSpec, build_scorer
 from csl_dist.training.train import TrainingTask, WorkerContext, train_epochs
 from csl_dist.types import Annotation, Window
 
-PASS_SECONDS = 1.0
-"""A pass that takes as long as this is long enough to be timed."""
-REPEATS = 3
+
+class Effort(NamedTuple):
+    """How long is measured."""
+
+    pass_seconds: float
+    """A pass that takes as long as this is long enough to be timed."""
+    repeats: int
+
+
+THOROUGH = Effort(1.0, 3)
+"""A minute or two."""
+BRIEF = Effort(0.2, 1)
+"""Some seconds."""
 FIRST_FRAMES, FIRST_ENCODED = 256, 8
 DECODED_FRAMES = 300
+DECODING = 10
+"""Passes for which is decoded at the most: frames of a low rate lie far apart."""
 HEIGHT, WIDTH, FPS = 480, 854, 25
 """Of the video that stands in for a dataset that is not read; Cholec80's."""
 
 
-def measured_rates(config: RunConfig, footage: Footage, video: PixelSource | None) -> Rates:
+def measured_rates(
+    config: RunConfig, footage: Footage, video: PixelSource | None, effort: Effort
+) -> Rates:
     """Rates of every stage that a plan has, and of decoding `video`, or one that stands in."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if device.type == "cpu":
         torch.set_num_threads(1)  # as workers do that have a share of the CPUs
     stages = {}
     if footage.has_pixels:
-        stages["extract"] = encoder_rate(config, device)
+        stages["extract"] = encoder_rate(config, device, effort)
     for name, spec in scorer_specs(config, footage).items():
         if config.scorers[name].train:
-            stages[f"train {name}"] = training_rate(config, spec, footage.train, device)
-        stages[f"audit {name}"] = scoring_rate(config, spec, footage.held_out, device)
+            stages[f"train {name}"] = training_rate(config, spec, footage.train, device, effort)
+        stages[f"audit {name}"] = scoring_rate(config, spec, footage.held_out, device, effort)
     on_gpu = device.type == "cuda"
     return Rates(
         device=torch.cuda.get_device_name() if on_gpu else f"one core ({cpu_name()})",
         on_gpu=on_gpu,
         stages=stages,
-        decoded_per_cpu=decoding_rate(config, video) if footage.has_pixels else None,
+        decoded_per_cpu=decoding_rate(config, video, effort) if footage.has_pixels else None,
     )
 
 
@@ -70,23 +85,27 @@ def cpu_name() -> str:
     return next(names, platform.machine())
 
 
-def encoder_rate(config: RunConfig, device: torch.device) -> StageRate:
+def encoder_rate(config: RunConfig, device: torch.device, effort: Effort) -> StageRate:
     features = replace(config.features, weights="random", adapt=None)
     encoder = Encoder(features, device.type)
 
     def seconds(num_frames: int) -> float:
         shape = (num_frames, features.size, features.size, 3)
         pixels = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
-        return _median_seconds(lambda: encoder.encode(pixels))
+        return _median_seconds(lambda: encoder.encode(pixels), effort.repeats)
 
     def flops(num_frames: int) -> float:
         return num_frames * encoder_flops(features)
 
-    return _rate(seconds, flops, first=FIRST_ENCODED, most=features.batch_frames)
+    return _rate(seconds, flops, effort, first=FIRST_ENCODED, most=features.batch_frames)
 
 
 def scoring_rate(
-    config: RunConfig, spec: ModelSpec, lengths: Sequence[int], device: torch.device
+    config: RunConfig,
+    spec: ModelSpec,
+    lengths: Sequence[int],
+    device: torch.device,
+    effort: Effort,
 ) -> StageRate:
     batch_frames = config.predict.batch_frames
     if device.type == "cpu":
@@ -102,21 +121,27 @@ def scoring_rate(
         return _median_seconds(
             lambda: group_log_probabilities(
                 scorer, group, read, model=spec, batch_frames=batch_frames, device=device
-            )
+            ),
+            effort.repeats,
         )
 
     def flops(num_frames: int) -> float:
         return forward_flops(spec, _lengths(num_frames, typical))
 
-    return _rate(seconds, flops, first=FIRST_FRAMES, most=max(typical, batch_frames))
+    return _rate(seconds, flops, effort, first=FIRST_FRAMES, most=max(typical, batch_frames))
 
 
 def training_rate(
-    config: RunConfig, spec: ModelSpec, lengths: Sequence[int], device: torch.device
+    config: RunConfig,
+    spec: ModelSpec,
+    lengths: Sequence[int],
+    device: torch.device,
+    effort: Effort,
 ) -> StageRate:
     typical = round(statistics.median(lengths))
     # The first epoch is for warming up.
-    train = replace(config.train, epochs=1 + REPEATS)
+    batch_frames = most_frames(config.train, lengths)
+    train = replace(config.train, epochs=1 + effort.repeats, steps=None, batch_frames=batch_frames)
 
     def seconds(num_frames: int) -> float:
         own = _lengths(num_frames, typical)
@@ -142,29 +167,33 @@ def training_rate(
     def flops(num_frames: int) -> float:
         return TRAIN_FACTOR * forward_flops(spec, _lengths(num_frames, typical))
 
-    return _rate(seconds, flops, first=FIRST_FRAMES, most=max(typical, train.batch_frames))
+    return _rate(seconds, flops, effort, first=FIRST_FRAMES, most=max(typical, batch_frames))
 
 
-def decoding_rate(config: RunConfig, video: PixelSource | None) -> float:
+def decoding_rate(config: RunConfig, video: PixelSource | None, effort: Effort) -> float:
     """Frames that a core decodes and fits in a second, at the rate that the config samples."""
+    fps, size, seconds = config.dataset.fps, config.features.size, DECODING * effort.pass_seconds
     if video is not None:
-        return decoded_per_second(video, config.dataset.fps, config.features.size)
+        return decoded_per_second(video, fps, size, seconds)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "video.mp4"
         write_video(path, WIDTH, HEIGHT, DECODED_FRAMES)
-        return decoded_per_second(VideoFile(str(path)), config.dataset.fps, config.features.size)
+        return decoded_per_second(VideoFile(str(path)), fps, size, seconds)
 
 
-def decoded_per_second(video: PixelSource, fps: float | None, size: int) -> float:
+def decoded_per_second(
+    video: PixelSource, fps: float | None, size: int, most_seconds: float
+) -> float:
     """Frames of the start of a video, sampled, decoded and fitted in a second of one core."""
     torch.set_num_threads(1)
     times_T = sampled(video.times(), fps)[0].times_T[:DECODED_FRAMES]
-    begun = time.process_time()
-    for frame in video.decode(times_T):
-        if isinstance(frame, DataError):
-            raise frame
+    begun, num_frames = time.process_time(), 0
+    for frame in whole_frames(video.decode(times_T)):
         fit_frame(frame, size)
-    return len(times_T) / (time.process_time() - begun)
+        num_frames += 1
+        if time.process_time() - begun > most_seconds:
+            break
+    return num_frames / (time.process_time() - begun)
 
 
 def write_video(path: Path, width: int, height: int, num_frames: int) -> None:
@@ -184,7 +213,12 @@ def write_video(path: Path, width: int, height: int, num_frames: int) -> None:
 
 
 def _rate(
-    seconds: Callable[[int], float], flops: Callable[[int], float], *, first: int, most: int
+    seconds: Callable[[int], float],
+    flops: Callable[[int], float],
+    effort: Effort,
+    *,
+    first: int,
+    most: int,
 ) -> StageRate:
     """The rate of passes as large as they are in a run, or as fit the memory and some seconds."""
     rate: StageRate | None = None
@@ -197,7 +231,7 @@ def _rate(
                 raise
             return rate
         rate = StageRate(flops_per_second=flops(num_frames) / taken, num_frames=num_frames)
-        if num_frames == most or taken > PASS_SECONDS:
+        if num_frames == most or taken > effort.pass_seconds:
             return rate
     raise AssertionError("sizes grow up to the largest")
 
@@ -215,11 +249,11 @@ def _made_features(
     return lambda window: features_TD[window.span.start : window.span.stop]
 
 
-def _median_seconds(work: Callable[[], object]) -> float:
+def _median_seconds(work: Callable[[], object], repeats: int) -> float:
     """Of some calls, after one that warms up."""
     work()
     taken = []
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         begun = time.perf_counter()
         work()
         taken.append(time.perf_counter() - begun)

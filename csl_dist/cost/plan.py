@@ -13,10 +13,11 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from csl_dist.config import FeaturesConfig, RunConfig
+from csl_dist.config import FeaturesConfig, RunConfig, TrainConfig
 from csl_dist.cost.rates import Rates
 from csl_dist.predict.units import length_class
-from csl_dist.training.batches import windows_of
+from csl_dist.strategies import selected_epochs
+from csl_dist.training.batches import most_frames, plan_batches, windows_of
 from csl_dist.training.models import ModelSpec, Place, Scorer, build_scorer
 
 SUPPOSED_FPS = 25.0
@@ -24,6 +25,8 @@ TRAIN_SHARE = 50 / 80
 """Of the paper's 80 videos, 50 train."""
 RESNET18_FLOPS = 3.63e9
 """Of one frame of 224 x 224; torchvision documents 1.814e9 multiply-adds."""
+BEHIND = 4
+"""Epochs by which prediction may be behind training, whose weights are still there."""
 TRAIN_FACTOR = 3
 """Forward and backward pass over the forward pass alone."""
 PROBE_FRAMES = 64
@@ -213,7 +216,7 @@ def _train(
     stage, epochs, folds = f"train {name}", config.train.epochs, footage.num_folds
     # Each fold trains on all videos but its own share.
     share = 1 - 1 / folds if folds > 1 else 1.0
-    one_epoch = forward_flops(spec, footage.train) * share
+    one_epoch = forward_flops(spec, footage.train) * share * passes(config.train, spec, footage)
     flops = one_epoch * TRAIN_FACTOR * epochs * folds
     weights = sum(p.numel() for p in build_scorer(spec).parameters()) * 4
     busy = min(machines.num_gpus, folds * config.train.workers)
@@ -221,11 +224,32 @@ def _train(
         stage=stage,
         num_units=epochs * folds,
         flops=flops,
-        # Every epoch's weights, and the optimiser's two moments of the newest.
-        num_bytes=weights * (epochs + 2) * folds,
+        # Weights of the epochs that stay, and the optimiser's two moments of the newest.
+        num_bytes=weights * (_epochs_kept(config) + 2) * folds,
         hours=flops / machines.flops_per_second(stage) / busy / 3600,
         limit=machines.named(busy),
     )
+
+
+def _epochs_kept(config: RunConfig) -> int:
+    """Epochs whose weights lie on the disk at one time."""
+    epochs = range(1, config.train.epochs + 1)
+    match config.checkpoints.keep:
+        case "all":
+            return len(epochs)
+        case "selected":
+            return min(len(epochs), len(selected_epochs(epochs, config.score.checkpoints)) + BEHIND)
+        case "last":
+            return min(len(epochs), BEHIND)
+
+
+def passes(config: TrainConfig, spec: ModelSpec, footage: Footage) -> float:
+    """How often an epoch goes over the training videos; 1 unless `train.steps` says otherwise."""
+    if config.steps is None:
+        return 1.0
+    lengths = sorted(len(w.span) for n in footage.train for w in windows_of("", n, spec))
+    num_batches = len(plan_batches(lengths, most_frames(config, lengths)))
+    return config.steps * config.workers / num_batches
 
 
 def _score(

@@ -4,7 +4,7 @@ Every problem is found in one pass, each told with its file; nothing stops at th
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -173,7 +173,12 @@ def all_problems(dataset: Dataset, facts: list[VideoFacts], config: RunConfig) -
 
 def _class_problems(dataset: Dataset, facts: list[VideoFacts]) -> list[str]:
     """Classes that occur, or are declared, but that a fold's training never sees."""
-    problems = []
+    problems = _alike_names(dataset.classes)
+    if len(dataset.classes) == 1:
+        problems.append(
+            f"all labels are {dataset.classes[0]!r}; with a single class nothing can be mistaken "
+            "for another: label at least two, or mark frames without a step as `-`"
+        )
     counts = {f.video.id: f.class_frames_C for f in facts if f.class_frames_C is not None}
     for fold in dataset.folds:
         trained = [counts[video] for video in fold.train if video in counts]
@@ -187,6 +192,19 @@ def _class_problems(dataset: Dataset, facts: list[VideoFacts]) -> list[str]:
             if count == 0
         ]
     return problems
+
+
+def _alike_names(classes: Sequence[str]) -> list[str]:
+    """Classes whose names are the same but for case and blanks."""
+    alike: dict[str, list[str]] = {}
+    for name in classes:
+        alike.setdefault(" ".join(name.casefold().split()), []).append(name)
+    return [
+        f"classes {', '.join(map(repr, names))} differ only in case or blanks; write them alike in "
+        "the label files, or models learn them as different steps"
+        for names in alike.values()
+        if len(names) > 1
+    ]
 
 
 def _truth_problems(dataset: Dataset, facts: list[VideoFacts], config: RunConfig) -> list[str]:

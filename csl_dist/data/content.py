@@ -84,7 +84,10 @@ def read_contents(paths: RunPaths) -> Contents:
     try:
         if not paths.root.exists(RunPaths.SOURCES):
             return Contents()
-        noted: dict[str, Any] = paths.root.read_json(RunPaths.SOURCES)
-        return Contents({path: (str(seen), str(made)) for path, (seen, made) in noted.items()})
-    except (AttributeError, StorageError, TypeError, ValueError):
+        return paths.root.read_json(RunPaths.SOURCES, _noted)
+    except StorageError:
         return Contents()
+
+
+def _noted(content: dict[str, Any]) -> Contents:
+    return Contents({path: (str(seen), str(made)) for path, (seen, made) in content.items()})

@@ -79,7 +79,7 @@ def write_demo(folder: Path, spec: DemoSpec = DemoSpec()) -> None:  # noqa: B008
     (folder / "classes.txt").write_text("\n".join(PHASES) + "\n")
     _write_errors(folder / "errors.csv", errors)
     with (folder / "manifest.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
 

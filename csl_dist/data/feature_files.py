@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from csl_dist.data.content import Contents
-from csl_dist.data.media.sources import FEATURE_SUFFIXES, PICKLE_SUFFIXES
+from csl_dist.data.media.sources import FEATURE_SUFFIXES, PICKLE_SUFFIXES, file_and_array
 from csl_dist.data.tracks import TRIM_SHARE
 from csl_dist.errors import CslError, DataError
 from csl_dist.storage.url import Storage
@@ -120,7 +120,7 @@ def feature_shape(path: str) -> tuple[int, int]:
 
 def feature_content(source: str, contents: Contents) -> str:
     """Changes with what is in a feature file; a Zarr array is a folder of files."""
-    path, _, name = source.partition("#")
+    path, name = file_and_array(source)
     if path.endswith(".zarr"):
         return contents.of_folder(str(Path(path) / name))
     return fingerprint(contents.of_file(path), name)
@@ -129,7 +129,7 @@ def feature_content(source: str, contents: Contents) -> str:
 @contextmanager
 def open_features(path: str) -> Iterator[Any]:
     """The array in a file, not yet read where the format allows that."""
-    file, _, name = path.partition("#")
+    file, name = file_and_array(path)
     suffix = Path(file).suffix.lower()
     if suffix in PICKLE_SUFFIXES:
         raise DataError(

@@ -4,6 +4,7 @@ The user's folder is only read: a manifest that is made for it goes beside the c
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,6 +49,16 @@ def config_text(draft: Draft, name: str) -> str:
         text = json.dumps(str(value)) if isinstance(value, Path) else value
         lines.append(f"  {key}: {text}{note}")
     return "\n".join([*lines, ""])
+
+
+def with_settings(draft: Draft, settings: Mapping[str, tuple[object, str]]) -> Draft:
+    """The draft with settings of a recipe, each with its reason; folds only where it has some."""
+    chosen = {key: own for key, own in settings.items() if key != "folds" or key in draft.dataset}
+    return replace(
+        draft,
+        dataset=draft.dataset | {key: value for key, (value, _) in chosen.items()},
+        notes=draft.notes | {key: why for key, (_, why) in chosen.items()},
+    )
 
 
 def with_even_folds(draft: Draft, dataset: Dataset) -> Draft:

@@ -40,3 +40,9 @@ def class_ids(
             f"{path}:{names.index(unknown) + first_line}: unknown class {unknown!r}; "
             f"the classes are {known}"
         ) from None
+
+
+def put_text(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path

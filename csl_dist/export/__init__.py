@@ -34,11 +34,12 @@ def format_of(name: str) -> Format:
     return found
 
 
-def export(audit: Audit, name: str, out: Path) -> str:
+def export(audit: Audit, form: str, out: Path) -> str:
     """Writes one format; returns a sentence that says what was written."""
-    wanted = format_of(name)
+    wanted = format_of(form)
+    folder, name = (out.parent, out.name) if wanted.suffix else (out, "")
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        return wanted.write(audit, out)
+        folder.mkdir(parents=True, exist_ok=True)
+        return wanted.write(audit, audit.output_folder(folder), name)
     except OSError as error:
         raise ConfigError(f"can't write {out}: {error.strerror or error}") from error

@@ -5,15 +5,16 @@ extra fields, which readers of the format ignore.
 """
 
 import json
-from pathlib import Path
 from typing import Any
 
 from csl_dist.audit.reader import Audit
 from csl_dist.export.format import Format
 from csl_dist.export.spans import FlaggedVideo, counted, flagged_videos
+from csl_dist.storage.output import OutputFolder
 
 
-def write_activitynet(audit: Audit, out: Path) -> str:
+def write_activitynet(audit: Audit, folder: OutputFolder, name: str) -> str:
+    out = folder.file(name)
     found = list(flagged_videos(audit))
     database = {one.video.id: _entry(one, audit.classes) for one in found}
     content = {"version": "csl_dist flags", "taxonomy": [], "database": database}

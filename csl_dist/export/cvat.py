@@ -3,26 +3,25 @@
 CVAT took over 20 hours to read a task of 200,000 tags, so that other frames have no tag.
 """
 
-from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from csl_dist.audit.reader import Audit
 from csl_dist.export.format import Format
 from csl_dist.export.spans import FlaggedVideo, counted, flagged_videos
+from csl_dist.storage.output import OutputFolder
 from csl_dist.storage.url import key_part
 
 ATTRIBUTES = ("annotated", "kind", "score")
 
 
-def write_cvat(audit: Audit, out: Path) -> str:
-    out.mkdir(parents=True, exist_ok=True)
+def write_cvat(audit: Audit, folder: OutputFolder, name: str) -> str:
     found = list(flagged_videos(audit))
     for one in found:
         tree = ET.ElementTree(_annotations(one, audit.classes))
         ET.indent(tree)
-        path = out / f"{key_part(one.video.id)}.xml"
+        path = folder.file(f"{key_part(one.video.id)}.xml")
         tree.write(path, encoding="utf-8", xml_declaration=True)
-    return counted(sum(len(one.flags) for one in found), len(found), out)
+    return counted(sum(len(one.flags) for one in found), len(found), folder.path)
 
 
 def _annotations(found: FlaggedVideo, classes: tuple[str, ...]) -> ET.Element:

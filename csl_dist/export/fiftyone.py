@@ -11,24 +11,25 @@ from typing import Any
 from csl_dist.audit.reader import Audit
 from csl_dist.export.format import Format
 from csl_dist.export.spans import FlaggedVideo, counted, flagged_videos
+from csl_dist.storage.output import OutputFolder
 from csl_dist.storage.url import key_part
 from csl_dist.types import Media
 
 
-def write_fiftyone(audit: Audit, out: Path) -> str:
+def write_fiftyone(audit: Audit, folder: OutputFolder, name: str) -> str:
     found = list(flagged_videos(audit))
-    (out / "data").mkdir(parents=True, exist_ok=True)
+    (folder.path / "data").mkdir(parents=True, exist_ok=True)
     labels = {}
     for one in found:
-        name = key_part(one.video.id)
-        labels[name] = [_detection(one, audit.classes, flag) for flag in one.flags]
+        own = key_part(one.video.id)
+        labels[own] = [_detection(one, audit.classes, flag) for flag in one.flags]
         if one.video.media is Media.VIDEO:
-            link = out / "data" / f"{name}{Path(one.video.source).suffix}"
-            link.unlink(missing_ok=True)
-            link.symlink_to(one.video.source)
+            suffix = Path(one.video.source).suffix
+            folder.link(f"data/{own}{suffix}", one.video.source)
     content = {"classes": list(audit.classes), "labels": labels}
-    (out / "labels.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    return counted(sum(len(rows) for rows in labels.values()), len(found), out)
+    text = json.dumps(content, indent=2) + "\n"
+    folder.file("labels.json").write_text(text, encoding="utf-8")
+    return counted(sum(len(rows) for rows in labels.values()), len(found), folder.path)
 
 
 def _detection(

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from csl_dist.audit.reader import Audit
+from csl_dist.storage.output import OutputFolder
 
 
 def _no_bytes(audit: Audit) -> Iterator[int]:
@@ -19,7 +19,8 @@ class Format:
     """As `csl export --format` names it."""
     suffix: str
     """Of its file; empty if the format is a folder."""
-    write: Callable[[Audit, Path], str]
-    """Writes an audit to a path and returns a sentence that says what was written."""
+    write: Callable[[Audit, OutputFolder, str], str]
+    """Writes an audit to a folder, to the file of a name if the format is a file; returns a
+    sentence that says what was written."""
     video_bytes: Callable[[Audit], Iterator[int]] = _no_bytes
     """Bytes of one video after the other, for formats that may be too large for a download."""

@@ -1,7 +1,6 @@
 """Whole trajectories as HDF5, for MATLAB and others: a group per video, written in blocks."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import h5py
 import numpy as np
@@ -9,15 +8,16 @@ import numpy as np
 from csl_dist.audit.reader import Audit
 from csl_dist.export.format import Format
 from csl_dist.score.formulas import trajectory_blocks
+from csl_dist.storage.output import OutputFolder
 from csl_dist.storage.url import key_part
 from csl_dist.types import Split
 
 CHUNK_FRAMES = 128
 
 
-def write_hdf5(audit: Audit, out: Path) -> str:
+def write_hdf5(audit: Audit, folder: OutputFolder, name: str) -> str:
     """For each video: `<scorer>/log_probability` (E, T, C), its epochs, and labels and seconds."""
-    videos = _audited(audit)
+    out, videos = folder.file(name), _audited(audit)
     with h5py.File(out, "w") as file:
         file.attrs["classes"] = list(audit.classes)
         for video in videos:

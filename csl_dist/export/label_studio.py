@@ -12,16 +12,17 @@ from typing import Any
 from csl_dist.audit.reader import Audit
 from csl_dist.export.format import Format
 from csl_dist.export.spans import FlaggedVideo, counted, flagged_videos
+from csl_dist.storage.output import OutputFolder
 
 FROM_NAME, TO_NAME = "steps", "video"
 
 
-def write_label_studio(audit: Audit, out: Path) -> str:
+def write_label_studio(audit: Audit, folder: OutputFolder, name: str) -> str:
     """Tasks as JSON, and the labelling interface as XML with the same name."""
+    out, interface = folder.file(name), folder.file(Path(name).with_suffix(".xml"))
     num_flags = len(audit.flags())
     tasks = [_task(found, num_flags) for found in flagged_videos(audit)]
     out.write_text(json.dumps(tasks, indent=2) + "\n", encoding="utf-8")
-    interface = out.with_suffix(".xml")
     interface.write_text(labelling_interface(audit.classes), encoding="utf-8")
     words = counted(num_flags, len(tasks), out)
     return f"{words}; the project's labelling interface is {interface}"

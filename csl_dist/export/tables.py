@@ -1,22 +1,22 @@
 """Flags as CSV or Parquet: every column, and the span in frames of the source."""
 
-from pathlib import Path
-
 import pandas as pd
 
 from csl_dist.audit.reader import Audit
 from csl_dist.export.format import Format
 from csl_dist.export.spans import counted, flagged_videos
+from csl_dist.storage.output import OutputFolder
+from csl_dist.storage.tables import csv_bytes
 
 
-def write_csv(audit: Audit, out: Path) -> str:
-    table = flag_table(audit)
-    table.to_csv(out, index=False)
+def write_csv(audit: Audit, folder: OutputFolder, name: str) -> str:
+    out, table = folder.file(name), flag_table(audit)
+    out.write_bytes(csv_bytes(table))
     return counted(len(table), table.video.nunique(), out)
 
 
-def write_parquet(audit: Audit, out: Path) -> str:
-    table = flag_table(audit)
+def write_parquet(audit: Audit, folder: OutputFolder, name: str) -> str:
+    out, table = folder.file(name), flag_table(audit)
     table.to_parquet(out, index=False)
     return counted(len(table), table.video.nunique(), out)
 

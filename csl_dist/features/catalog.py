@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
-from csl_dist.errors import DataError
+from csl_dist.errors import DamagedError, DataError
 from csl_dist.features.store import FeatureEntry, FeatureStore, StoredVideo
 from csl_dist.storage.url import Storage
 
@@ -21,6 +22,8 @@ class CatalogEntry:
     num_bytes: int
     stored: StoredVideo | None
     """None where extraction has not finished."""
+    damage: str | None = None
+    """Why its record can't be read, if it can't."""
 
     @property
     def video(self) -> str:
@@ -48,16 +51,28 @@ def catalog(storage: Storage) -> list[CatalogEntry]:
             place = encoder, f"{parts[0]}/{parts[1]}"
             num_bytes[place] = num_bytes.get(place, 0) + size
     with ThreadPoolExecutor(READ_THREADS) as pool:
-        records = dict(zip(finished, pool.map(storage.read_json, finished.values()), strict=True))
-    return [
-        CatalogEntry(
-            encoder=encoder,
-            key=key,
-            num_bytes=num_bytes.get((encoder, key), 0),
-            stored=StoredVideo(**records[encoder, key]) if (encoder, key) in records else None,
+        read = pool.map(partial(_stored, storage), finished.values())
+        records = dict(zip(finished, read, strict=True))
+    entries = []
+    for encoder, key in sorted(num_bytes.keys() | finished.keys()):
+        found = records.get((encoder, key))
+        entries.append(
+            CatalogEntry(
+                encoder=encoder,
+                key=key,
+                num_bytes=num_bytes.get((encoder, key), 0),
+                stored=found if isinstance(found, StoredVideo) else None,
+                damage=str(found) if isinstance(found, DamagedError) else None,
+            )
         )
-        for encoder, key in sorted(num_bytes.keys() | finished.keys())
-    ]
+    return entries
+
+
+def _stored(storage: Storage, key: str) -> StoredVideo | DamagedError:
+    try:
+        return storage.read_json(key, lambda facts: StoredVideo(**facts))
+    except DamagedError as error:
+        return error
 
 
 def chosen(
@@ -78,7 +93,7 @@ def chosen(
         for entry in entries
         if encoder in (None, entry.encoder)
         and (not videos or entry.video in videos)
-        and (not unfinished or entry.stored is None)
+        and (not unfinished or (entry.stored is None and entry.damage is None))
     ]
 
 
@@ -95,7 +110,7 @@ def damages(storage: Storage, entries: Sequence[CatalogEntry]) -> Iterator[list[
 def remove(storage: Storage, entries: Sequence[CatalogEntry]) -> None:
     """Deletes features and their records; the next extraction makes them again."""
     for entry in entries:
-        _store(storage, entry).remove(entry.feature_entry)
+        _store(storage, entry).remove(entry.key)
 
 
 def _store(storage: Storage, entry: CatalogEntry) -> FeatureStore:

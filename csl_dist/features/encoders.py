@@ -8,6 +8,7 @@ import hashlib
 import importlib
 import math
 import sys
+import urllib.request
 from collections import OrderedDict
 from itertools import pairwise
 from pathlib import Path
@@ -28,6 +29,7 @@ FEATURE_WIDTH = 512
 CPU_BATCH_PIXELS = 8 * 224**2
 """On CPUs, tensors of larger batches are handed back to the system after every layer; smaller ones
 read the weights too often."""
+CONNECT_SECONDS = 10.0
 BOUNDARY_CHANNELS = {1: 256, 2: 128}
 """Channels that the frozen stages put out, by the number of trainable stages after them."""
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
@@ -132,17 +134,38 @@ def build_resnet(config: FeaturesConfig) -> nn.Module:
                 torch.manual_seed(config.seed)
                 network: nn.Module = models.resnet18(weights=None)
         case "imagenet":
-            try:
-                network = models.resnet18(weights=models.ResNet18_Weights.IMAGENET1K_V1)
-            except OSError as error:
-                raise ConfigError(
-                    f"the ImageNet weights of ResNet-18 can't be downloaded ({error}); set "
-                    "features.weights to a local state dict, or to `random`"
-                ) from error
+            require_weights(config)
+            network = models.resnet18(weights=models.ResNet18_Weights.IMAGENET1K_V1)
         case path:
             network = models.resnet18(weights=None)
             _load_weights(network, path)
     return network
+
+
+def require_weights(config: FeaturesConfig) -> None:
+    """Sees to it that the weights are on this machine, or says in a sentence how to get them."""
+    if config.weights == "random":
+        return
+    if config.weights != "imagenet":
+        _read_weights(config.weights)
+        return
+    url = torchvision().models.ResNet18_Weights.IMAGENET1K_V1.url
+    folder = Path(torch.hub.get_dir()) / "checkpoints"
+    file = folder / url.rsplit("/", 1)[-1]
+    if file.exists():
+        return
+    try:
+        # torch waits without end where a firewall swallows what is sent.
+        urllib.request.urlopen(url, timeout=CONNECT_SECONDS).close()
+        folder.mkdir(parents=True, exist_ok=True)
+        torch.hub.download_url_to_file(url, str(file), progress=False)
+    except OSError as error:
+        reason = getattr(error, "reason", error)
+        raise ConfigError(
+            f"the ImageNet weights of ResNet-18 can't be downloaded ({reason}): get {url} on a "
+            f"machine with a network and put it into {folder}, or set features.weights to its "
+            "path, or to `random` (worse features)"
+        ) from error
 
 
 def split_network(network: nn.Module, trainable_stages: int) -> tuple[nn.Sequential, nn.Sequential]:

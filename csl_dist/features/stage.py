@@ -21,7 +21,7 @@ from csl_dist.config import FeaturesConfig
 from csl_dist.data.media.pixels import frames_of_span
 from csl_dist.data.media.timeline import sampled
 from csl_dist.errors import DataError
-from csl_dist.features.encoders import Encoder, fit_frame
+from csl_dist.features.encoders import Encoder, fit_frame, require_weights
 from csl_dist.features.opened import SourceVideo
 from csl_dist.features.store import FeatureStore, StoredVideo
 from csl_dist.types import Span, consecutive_spans
@@ -49,6 +49,7 @@ def extract(stage: Stage) -> None:
     if not missing:
         stage.say(f"features: all {len(features.to_extract)} videos are in the store")
         return
+    require_weights(config)  # told in a second here, but after minutes from within Ray
     resources = connect(verbose=stage.verbose)
     plans = get_all(
         [

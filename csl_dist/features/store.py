@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from csl_dist.errors import StorageError
 from csl_dist.features.source import ALL_FRAMES, Features, Frames
 from csl_dist.storage.ledger import Ledger, Unit
 from csl_dist.storage.url import Storage, at_once, key_part
-from csl_dist.storage.zarr import create_array, open_array, require_numbers
+from csl_dist.storage.zarr import Array, create_array, open_array, require_numbers
 from csl_dist.types import (
     Span,
     Timeline,
@@ -146,7 +147,8 @@ class FeatureStore:
 
     def finish(self, entry: FeatureEntry, spans: list[Span]) -> "StoredVideo":
         """Records a video whose chunks are all written."""
-        facts = at_once(self._chunks.read, [entry.chunk_unit(span) for span in spans])
+        units = [entry.chunk_unit(span) for span in spans]
+        facts = at_once(lambda unit: self._chunks.read(unit, dict), units)
         stored = StoredVideo(
             video=entry.video,
             num_frames=spans[-1].stop,
@@ -159,36 +161,35 @@ class FeatureStore:
 
     def stored(self, entry: FeatureEntry) -> "StoredVideo":
         """What is on record of a finished video."""
-        return StoredVideo(**self._videos.read(entry.unit))
+        return self._videos.read(entry.unit, lambda facts: StoredVideo(**facts))
 
     def damaged_chunks(self, entry: FeatureEntry) -> list[str]:
         """Spans of a finished video whose numbers are not those that were written."""
-        array = open_array(self._storage, f"{entry.key}/features")
-        damaged = []
-        for name, written in self.stored(entry).chunks.items():
-            start, stop = map(int, name.split("-"))
-            try:
-                intact = array_fingerprint(np.asarray(array[start:stop])) == written
-            except Exception:  # decoding damaged bytes raises anything
-                intact = False
-            if not intact:
-                damaged.append(name)
-        return damaged
+        stored = self.stored(entry)
+        try:
+            array = open_array(self._storage, f"{entry.key}/features")
+            self._timeline(entry)
+        except StorageError:
+            return list(stored.chunks)
+        return [name for name, written in stored.chunks.items() if _read(array, name) != written]
 
-    def remove(self, entry: FeatureEntry) -> None:
-        """Deletes a video's features and its records."""
-        self._videos.forget([entry.unit])
-        self._chunks.forget(self._chunks.done(entry.key))
-        self._storage.delete_folder(entry.key)
+    def remove(self, key: str) -> None:
+        """Deletes a video's features and its records, by the key of its entry."""
+        self._videos.forget([Unit(*key.split("/"))])
+        self._chunks.forget(self._chunks.done(key))
+        self._storage.delete_folder(key)
 
     def missing(self) -> list[str]:
         finished = self._videos.done()
         return [video for video, entry in self._entries.items() if entry.unit not in finished]
 
     def timeline(self, video: str) -> Timeline:
-        array = open_array(self._storage, f"{self._entries[video].key}/times")
+        return self._timeline(self._entries[video])
+
+    def _timeline(self, entry: FeatureEntry) -> Timeline:
+        array = open_array(self._storage, f"{entry.key}/times")
         return Timeline(
-            times_T=np.asarray(array[:]),
+            times_T=_without_gaps(array[:], array.name),
             duration=float(array.attrs["duration"]),  # type: ignore[arg-type]
             source_fps=float(array.attrs["source_fps"]),  # type: ignore[arg-type]
         )
@@ -205,3 +206,17 @@ class FeatureStore:
 
     def fingerprint(self, video: str) -> str:
         return self._entries[video].fingerprint
+
+
+def _read(array: Array, name: str) -> str | None:
+    """Fingerprint of the numbers in a `start-stop`; None where they can't be read."""
+    start, stop = map(int, name.split("-"))
+    try:
+        return array_fingerprint(array[start:stop])
+    except StorageError:
+        return None
+
+
+def _without_gaps(times_T: npt.NDArray[Any], where: str) -> npt.NDArray[Any]:
+    require_numbers(times_T, where)
+    return times_T

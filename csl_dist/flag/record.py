@@ -14,6 +14,9 @@ from csl_dist.score.settings import AuditSettings
 from csl_dist.score.store import Versions
 from csl_dist.types import ErrorKind, PlantedError, Span
 
+FILES = "files"
+"""Key of the digests of an audit's other files."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRecord:
@@ -51,6 +54,8 @@ class AuditRecord:
 
     @classmethod
     def from_json(cls, content: dict[str, Any], where: str) -> "AuditRecord":
+        """What `audit.json` says; it also has the digests of the audit's other files."""
+        content.pop(FILES, None)
         scales = content["scales"]
         return cls(
             **content

@@ -9,6 +9,7 @@ from typing import Any
 from csl_dist.errors import DataError
 from csl_dist.lint.findings import Finding, grouped
 from csl_dist.lint.run import LintResult
+from csl_dist.storage.spreadsheet import as_text
 
 COLUMNS = (
     *("kind", "video", "annotator", "file", "start", "stop", "label", "score", "probability"),
@@ -62,7 +63,8 @@ def write_findings(result: LintResult, path: Path) -> None:
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, fieldnames=COLUMNS)
             writer.writeheader()
-            writer.writerows(map(_row, result.findings))
+            for finding in result.findings:
+                writer.writerow({key: as_text(value) for key, value in _row(finding).items()})
 
     _writing(path, write)
 

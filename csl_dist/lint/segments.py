@@ -15,6 +15,7 @@ import numpy.typing as npt
 from csl_dist.lint.corpus import About
 from csl_dist.lint.reading import SCORES, Reading
 from csl_dist.lint.rules.times import flickers
+from csl_dist.storage.spreadsheet import as_text
 
 PLACE = ("video", "annotator", "start_s", "stop_s", "label")
 EVIDENCE = ("order", "swap", "surprise", "precedence", "inserted", "missing", "duration", "flicker")
@@ -73,7 +74,7 @@ class SegmentTable:
 
 def _field(value: str | float) -> str:
     if isinstance(value, str):
-        return value
+        return as_text(value)
     return "" if np.isnan(value) else f"{value:.6g}"
 
 

@@ -18,6 +18,7 @@ from csl_dist.data.layouts.activitynet import SegmentTracks
 from csl_dist.data.layouts.cholec80 import LABELS_FPS, PHASE_ROWS
 from csl_dist.data.layouts.egoper import TASKS
 from csl_dist.data.layouts.entries import NAME_LINES, EntryTracks
+from csl_dist.data.media.sources import files_below
 from csl_dist.data.splits import with_patterns
 from csl_dist.data.text import UNLABELLED_NAMES
 from csl_dist.data.tracks import SegmentTrack
@@ -191,7 +192,8 @@ def _all_tasks(config: EgoperConfig) -> list[Dataset]:
 def _text_files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
-    return [file for file in sorted(path.rglob("*.txt")) if file.name.lower() not in LISTS]
+    files = (file for file in files_below(path) if file.suffix == ".txt")
+    return [file for file in files if file.name.lower() not in LISTS]
 
 
 def _bare_files(path: Path, options: Options) -> Labels:

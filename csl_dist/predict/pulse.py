@@ -4,6 +4,7 @@ import time
 from collections import deque
 from dataclasses import asdict, dataclass
 
+from csl_dist.errors import DamagedError
 from csl_dist.storage.paths import RunPaths
 
 RATE_SECONDS = 60.0
@@ -88,10 +89,13 @@ def put_pulse(paths: RunPaths, pulse: Pulse) -> None:
 
 
 def read_pulse(paths: RunPaths) -> Pulse | None:
-    """The last sign of life; None where no audit runs, or it ended as it should."""
+    """The last sign of life; None where there is none to be read."""
     if not paths.root.exists(RunPaths.PULSE):
         return None
-    return Pulse(**paths.root.read_json(RunPaths.PULSE))
+    try:
+        return paths.root.read_json(RunPaths.PULSE, lambda content: Pulse(**content))
+    except DamagedError:
+        return None
 
 
 def end_pulse(paths: RunPaths) -> None:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from csl_dist.errors import NotReadyError
+from csl_dist.errors import NotReadyError, StorageError
 from csl_dist.storage.ledger import Ledger, Unit
 from csl_dist.storage.url import Storage, at_once, key_part
 from csl_dist.storage.zarr import Array, ChunkReader, create_array, open_array, require_numbers
@@ -162,7 +162,7 @@ class TrajectoryStore:
 
     def published_rows(self, video: str) -> Rows:
         """What each row of a published trajectory was made from; empty where there is none."""
-        _, published = self._newest(video)
+        _, published = self._newest(key_part(video))
         return {} if published is None else {int(e): made for e, made in published.rows.items()}
 
     def written(self) -> dict[str, set[str]]:
@@ -175,7 +175,7 @@ class TrajectoryStore:
     def open_groups(self) -> list[Group]:
         """Groups whose rows are in the making: an earlier run may have been interrupted there."""
         keys = [key for key in self._storage.list_keys(GROUPS) if key.endswith(".json")]
-        return [_group(content) for content in at_once(self._storage.read_json, keys)]
+        return at_once(lambda key: self._storage.read_json(key, _group), keys)
 
     def create_rows(
         self, group: Group, units: dict[int, Unit], *, num_classes: int, dtype: str
@@ -229,42 +229,66 @@ class TrajectoryStore:
 
     def trajectory(self, video: str) -> Trajectory:
         """The published trajectory of a video."""
-        _, published = self._newest(video)
+        _, published = self._newest(key_part(video))
         if published is None:
             raise NotReadyError(
                 f"video {video!r} has no trajectory in {self._storage.url}; run `csl audit`"
             )
         return Trajectory(ChunkReader(self._storage, published.array), published)
 
-    def damage(self, video: str) -> str | None:
-        """What is wrong with a published trajectory, if it is not as it was written."""
-        _, published = self._newest(video)
-        if published is None:
-            return "it is not published"
-        array = open_array(self._storage, published.array)
-        spans = consecutive_spans(array.shape[1], COMPACT_BLOCK_FRAMES)
-        for span, written in zip(spans, published.blocks, strict=True):
-            if array_fingerprint(array[:, span.start : span.stop]) != written:
-                return f"frames {span.start} to {span.stop} are not as they were written"
+    def damage(self, part: str) -> str | None:
+        """What is wrong with a trajectory, by `key_part` of its video; None if nothing."""
+        try:
+            _, published = self._newest(part)
+            if published is None:
+                return "it is not published"
+            array = open_array(self._storage, published.array)
+            spans = consecutive_spans(array.shape[1], COMPACT_BLOCK_FRAMES)
+            if len(spans) != len(published.blocks):
+                return f"it has {array.shape[1]} frames, which is not how it was written"
+            for span, written in zip(spans, published.blocks, strict=True):
+                if array_fingerprint(array[:, span.start : span.stop]) != written:
+                    return f"frames {span.start} to {span.stop} are not as they were written"
+        except StorageError as error:
+            return str(error)
         return None
 
-    def remove(self, video: str) -> None:
-        """Deletes a published trajectory, which is then to be predicted again."""
-        self._published.forget(self._published.done(key_part(video)))
-        self._storage.delete_folder(f"trajectories.zarr/{key_part(video)}")
+    def damage_of_rows(self, group: Group) -> str | None:
+        """What is wrong with rows in the making that are on record; None if nothing."""
+        try:
+            done = [unit.name.rsplit("-", 1)[1] for unit in self._rows.done(group.key)]
+            if done:
+                array = open_array(self._storage, _rows_key(group))
+                for epoch in map(int, done):
+                    require_numbers(array[epoch - 1], array.name)
+        except StorageError as error:
+            return str(error)
+        return None
 
-    def _newest(self, video: str) -> tuple[int, Published | None]:
+    def remove(self, part: str) -> None:
+        """Deletes a published trajectory, by `key_part` of its video, to be predicted again."""
+        self._published.forget(self._published.done(part))
+        self._storage.delete_folder(f"trajectories.zarr/{part}")
+
+    def remove_rows(self) -> None:
+        """Deletes all rows in the making, and what says which groups they are of."""
+        self._rows.forget(self._rows.done())
+        self._storage.delete_folder(GROUPS)
+        self._storage.delete_folder("rows.zarr")
+
+    def _newest(self, part: str) -> tuple[int, Published | None]:
         """What counts of a video: the record with the highest version, and that version."""
-        units = self._published.done(key_part(video))
+        units = self._published.done(part)
         if not units:
             return 0, None
         newest = max(units, key=lambda unit: unit.name)
-        return int(newest.name.split("/")[1]), Published(**self._published.read(newest))
+        published = self._published.read(newest, lambda facts: Published(**facts))
+        return int(newest.name.split("/")[1]), published
 
     def _publish(
         self, group: Group, video: str, place: Span, rows: dict[str, str], fresh: "_RowBlocks"
     ) -> None:
-        version, earlier = self._newest(video)
+        version, earlier = self._newest(key_part(video))
         if earlier is not None and earlier.rows == rows:
             return
         source = _VideoRows(self._storage, rows, earlier, fresh, place)

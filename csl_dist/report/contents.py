@@ -129,9 +129,10 @@ def train_losses(paths: RunPaths, scorer: str, fold: int = 0) -> FloatArray:
     folder = paths.fold(scorer, fold)
     if not folder.exists(paths.TRAINING):
         return np.empty(0)
-    store = paths.checkpoints(scorer, fold, folder.read_json(paths.TRAINING)["training"])
+    training = folder.read_json(paths.TRAINING, lambda record: str(record["training"]))
+    store = paths.checkpoints(scorer, fold, training)
     keys = sorted(key for key in store.list_keys() if key.endswith("/meta.json"))
-    metrics = (store.read_json(key)["metrics"] for key in keys)
+    metrics = (store.read_json(key, lambda meta: meta["metrics"]) for key in keys)
     return np.array([m["train_loss"] for m in metrics if "train_loss" in m])
 
 

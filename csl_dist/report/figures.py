@@ -37,9 +37,10 @@ def write_figures(audit: Audit, folder: Path) -> str:
         figures["trajectories"] = lines_figure(details[0].trajectories, "loss")
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        output = audit.output_folder(folder)
         for name, figure in figures.items():
-            figure.savefig(folder / f"{name}.png", dpi=DPI)
-            figure.savefig(folder / f"{name}.pdf")
+            figure.savefig(output.file(f"{name}.png"), dpi=DPI)
+            figure.savefig(output.file(f"{name}.pdf"))
     except OSError as error:
         raise ConfigError(f"can't write figures to {folder}: {error.strerror}") from error
     return f"{len(figures)} figures"

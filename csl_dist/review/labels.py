@@ -87,7 +87,10 @@ def write_corrected(
         frame_rates={video: audit.annotation(video).timeline.fps for video in wanted},
         out=out,
         current=_current_files(audit),
-        inputs=[video.labels for video in audit.videos_by_id.values()],
+        inputs=[
+            *(video.labels for video in audit.videos_by_id.values()),
+            *audit.paths.own(audit.config.scorers),
+        ],
     )
     return WrittenLabels(
         files=files,

@@ -19,14 +19,15 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError, SQLAlchemyError
 
 from csl_dist.errors import ConfigError, StorageError
+from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.url import Storage
 
-DATABASE_FILE = "reviews.db"
-"""In a run root on this machine, unless a database is named."""
 OWN_RUN = "."
 """The name of a run in its own database, so that its root can be moved."""
 LOCK_SECONDS = 30
 """How long a writer waits for other writers."""
+ANSWER_SECONDS = 5.0
+"""How long a request waits for others that wait for the database, before it is refused."""
 PAGE_ROWS = 1000
 
 
@@ -206,7 +207,10 @@ class CurrentDecisions:
 
     def by_span(self) -> dict[SpanKey, list[Review]]:
         """The decisions on each span that has any, oldest first."""
-        with self._lock:
+        # Not for ever: a database that gives no answer would take one thread after the other.
+        if not self._lock.acquire(timeout=ANSWER_SECONDS):
+            raise StorageError("the database of the reviews gives no answer; try again later")
+        try:
             while new := self._store.after(self.last):
                 self.last = new[-1].number
                 for review in new:
@@ -217,6 +221,8 @@ class CurrentDecisions:
                 for span, by_reviewer in self._by_span.items()
                 if by_reviewer
             }
+        finally:
+            self._lock.release()
 
     def _add(self, review: Review) -> None:
         by_reviewer = self._by_span.setdefault(review.span, {})
@@ -230,7 +236,7 @@ def judged_spans(root: str) -> dict[SpanKey, str | None]:
 
     From the database in a root on this machine; of other databases the root knows nothing.
     """
-    if "://" in Storage(root).url or not (Path(Storage(root).url) / DATABASE_FILE).exists():
+    if "://" in Storage(root).url or not (Path(Storage(root).url) / RunPaths.REVIEWS).exists():
         return {}
     judged = {}
     for span, reviews in CurrentDecisions(store_of(root, None), None).by_span().items():
@@ -263,7 +269,7 @@ def store_of(root: str, database: str | None) -> ReviewStore:
             f"{root} is not on this machine, so that its reviews need a database; give "
             "--database sqlite:///reviews.db or postgresql://USER@HOST/NAME"
         )
-    return ReviewStore(f"sqlite:///{Path(url) / DATABASE_FILE}", OWN_RUN)
+    return ReviewStore(f"sqlite:///{Path(url) / RunPaths.REVIEWS}", OWN_RUN)
 
 
 @lru_cache(maxsize=64)
@@ -271,8 +277,14 @@ def _engine(text: str) -> sa.Engine:
     """One engine, with its pool of connections, per database and process."""
     url = _known_url(text)
     # Waits for other writers instead of failing at once.
-    waiting = {"timeout": LOCK_SECONDS} if url.get_backend_name() == "sqlite" else {}
-    return sa.create_engine(url, connect_args=waiting, pool_pre_ping=True)
+    if url.get_backend_name() == "sqlite":
+        return sa.create_engine(url, connect_args={"timeout": LOCK_SECONDS}, pool_pre_ping=True)
+    return sa.create_engine(
+        url,
+        connect_args={"connect_timeout": int(ANSWER_SECONDS)},
+        pool_pre_ping=True,
+        pool_timeout=ANSWER_SECONDS,
+    )
 
 
 def _known_url(text: str) -> URL:

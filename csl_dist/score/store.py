@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from csl_dist.config import ScoreConfig
-from csl_dist.errors import NotReadyError, StorageError
+from csl_dist.errors import DamagedError, NotReadyError, StorageError, damaged
 from csl_dist.measures import BASES
 from csl_dist.storage.ledger import Ledger, Unit
 from csl_dist.storage.url import Storage, at_once, key_part
@@ -81,6 +81,7 @@ class ScoreStore:
             "source_fps": annotation.source_fps,
             "duration": annotation.duration,
         }
+        written = {}
         for name, values_T in arrays.items():
             array = create_array(
                 self._storage,
@@ -90,8 +91,10 @@ class ScoreStore:
                 dtype=types.get(name, "float32"),
                 attributes=facts if name == f"{ANNOTATION}/labels" else None,
             )
-            array[:] = values_T
-        self._ledger.write(self.unit(annotation.video, scorer, made))
+            stored_T = values_T.astype(array.dtype)
+            array[:] = stored_T
+            written[name] = array_fingerprint(stored_T)
+        self._ledger.write(self.unit(annotation.video, scorer, made), arrays=written, facts=facts)
 
     def read_annotation(self, video: str, scorer: str, made: str) -> tuple[Annotation, FloatArray]:
         """The labels behind a video's scores, and the scorer's class weights (C,) in training."""
@@ -99,6 +102,8 @@ class ScoreStore:
         try:
             labels = ChunkReader(self._storage, f"{key}/labels")
         except StorageError as error:
+            if isinstance(error, DamagedError):
+                raise
             raise NotReadyError(
                 f"video {video!r} has no scores of {scorer} with their labels; run `csl audit`"
             ) from error
@@ -125,22 +130,35 @@ class ScoreStore:
         try:
             array = open_array(self._storage, key)
         except StorageError as error:
+            if isinstance(error, DamagedError):
+                raise
             raise NotReadyError(
                 f"video {video!r} has no score {scorer}/{name}; run `csl audit`, and if it says "
-                f"that all are scored, delete {self._storage.url} first"
+                f"that all are scored, `csl verify --repair` first"
             ) from error
         # Frames without a label score NaN, so that a lost chunk must be told by its absence.
         if array.nchunks_initialized < array.nchunks:
-            raise StorageError(
-                f"{self._storage.url}/{key} has lost data; delete {self._storage.url} and run "
-                "`csl audit`"
-            )
+            raise damaged(f"{self._storage.url}/{key}", "it has lost data")
         return np.asarray(array[:])
 
     def read_all(self, made: Mapping[str, str], scorer: str, name: str) -> dict[str, FloatArray]:
         """One score (T,) of each of many videos, given their versions."""
         scores = at_once(lambda video: self.read(video, scorer, name, made[video]), made)
         return dict(zip(made, scores, strict=True))
+
+    def damage(self, unit: Unit) -> str | None:
+        """What is wrong with a version of a video's scores; None if nothing."""
+        folder = f"{unit.name}/{unit.fingerprint}"
+        try:
+            # Scores of an earlier csl_dist do not tell their fingerprints.
+            written = self._ledger.read(unit, lambda facts: dict(facts.get("arrays", {})))
+            for name, as_written in written.items():
+                array = open_array(self._storage, f"{folder}/{name}")
+                if array_fingerprint(array[:]) != as_written:
+                    return f"{array.name} is not as it was written"
+        except StorageError as error:
+            return str(error)
+        return None
 
     def remove(self, units: Iterable[Unit]) -> None:
         """Deletes versions that no audit has any more."""

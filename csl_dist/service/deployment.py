@@ -18,12 +18,10 @@ from ray import serve
 
 from csl_dist.errors import ConfigError, JobError
 from csl_dist.service.app import create_app
+from csl_dist.service.connections import IDLE_SECONDS, MAX_CONNECTIONS, Connection
 from csl_dist.service.metrics import FOLDER_VARIABLE
 from csl_dist.service.settings import ServiceSettings
 
-MAX_CONNECTIONS = 512
-"""Of one replica; further ones are refused with status 503."""
-IDLE_SECONDS = 75
 BACKLOG = 2048
 
 
@@ -36,7 +34,8 @@ class Server:
             access_log=False,
             log_level="warning",
             limit_concurrency=MAX_CONNECTIONS,
-            timeout_keep_alive=IDLE_SECONDS,
+            timeout_keep_alive=int(IDLE_SECONDS),
+            http=Connection,
             server_header=False,
             proxy_headers=False,
             lifespan="off",

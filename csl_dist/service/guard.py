@@ -6,6 +6,7 @@ that is not this machine's. Requests for pictures and videos can't send a header
 the token in a cookie; the cookie allows reading only, so that a forged form can't write anything.
 """
 
+import asyncio
 import hmac
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
@@ -27,12 +28,15 @@ OPEN_PATHS = ("/", "/docs", "/api/health", "/openapi.json", "/favicon.ico")
 """Paths that need no token: the pages themselves, which contain no data."""
 OPEN_FOLDER = "/static/"
 READ_METHODS = ("GET", "HEAD")
+MAX_BODY_SECONDS = 60.0
+TOO_SLOW = f"the request did not arrive whole within {MAX_BODY_SECONDS:.0f} seconds"
 TOO_LARGE = f"the request is larger than {MAX_BODY_BYTES:,} bytes; send less at once"
 
 HEADERS = {
     "content-security-policy": (
-        "default-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; "
-        "object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        "img-src 'self' data: blob:; media-src 'self' blob:; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     ),
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
@@ -69,7 +73,7 @@ class Guard:
             response = JSONResponse({"error": sentence}, status, headers=challenge)
             await response(scope, receive, send_with_headers)
             return
-        await self._app(scope, _with_size_limit(receive), send_with_headers)
+        await self._app(scope, _with_limits(receive), send_with_headers)
 
     def _refusal(self, scope: Scope, headers: Mapping[str, str]) -> tuple[int, str] | None:
         """Status and sentence of a refusal; None if the request is allowed."""
@@ -105,14 +109,23 @@ class Guard:
         )
 
 
-def _with_size_limit(receive: Receive) -> Receive:
-    """Counts the bytes of a body, as a request may not state its length."""
+def _with_limits(receive: Receive) -> Receive:
+    """Counts the bytes of a body, as a request may not state its length, and its seconds."""
     received = 0
+    is_whole = False
+    until = asyncio.get_running_loop().time() + MAX_BODY_SECONDS
 
     async def counted() -> Message:
-        nonlocal received
-        message = await receive()
+        nonlocal received, is_whole
+        if is_whole:  # what comes now is that the client leaves
+            return await receive()
+        try:
+            async with asyncio.timeout_at(until):
+                message = await receive()
+        except TimeoutError:
+            raise HTTPException(408, TOO_SLOW) from None
         received += len(message.get("body", b""))
+        is_whole = not message.get("more_body", False)
         if received > MAX_BODY_BYTES:
             raise HTTPException(413, TOO_LARGE)
         return message

@@ -1,23 +1,65 @@
 """Runs submitted through the service: as Ray jobs, whose metadata names the run roots."""
 
 import contextlib
+import os
 import threading
 import time
+from pathlib import Path
 
-from csl_dist.config import parse_config
-from csl_dist.errors import JobError
+from csl_dist.config import RunConfig, parse_config, with_absolute_paths
+from csl_dist.errors import ConfigError, JobError
 from csl_dist.service.forms import SubmitForm
+from csl_dist.service.settings import ServiceSettings
+from csl_dist.storage.url import Storage
+
+NAMED_WEIGHTS = ("imagenet", "random")
 
 CHECK_SECONDS = 5.0
 """Time between two requests for the list of jobs."""
 
 
-def submit(form: SubmitForm, address: str | None) -> tuple[str, str]:
+def submit(form: SubmitForm, settings: ServiceSettings) -> tuple[str, str]:
     """Starts a job; returns the run root and the job's id."""
     from csl_dist.cluster.jobs import JobQueue, JobStage  # imports Ray
 
-    config = parse_config(form.config, where="config")
-    return config.root, JobQueue(address).submit(config, JobStage(form.stage))
+    config = with_absolute_paths(parse_config(form.config, where="config"))
+    refuse_beyond(config, settings)
+    return config.root, JobQueue(settings.jobs_address).submit(config, JobStage(form.stage))
+
+
+def refuse_beyond(config: RunConfig, settings: ServiceSettings) -> None:
+    """Refuses a config that reads, writes or runs what the service was not started for."""
+    allowed = [Storage(url).url for url in (*settings.roots, *settings.submit_below)]
+    dataset, features = config.dataset, config.features
+    paths = {
+        "root": config.root,
+        "dataset.path": dataset.path,
+        "dataset.truth": dataset.truth,
+        "dataset.media": getattr(dataset, "media", None),
+        "features.store": features.store,
+        "features.weights": None if features.weights in NAMED_WEIGHTS else features.weights,
+    }
+    for key, path in paths.items():
+        if path is not None and not any(_is_below(path, folder) for folder in allowed):
+            raise ConfigError(
+                f"{key} is {path}, which is not below what the service was started for; start it "
+                "with --submit-below URL"
+            )
+    for name, scorer in config.scorers.items():
+        model = scorer.model or name
+        if ":" in model and model not in settings.submit_models:
+            raise ConfigError(
+                f"scorers.{name} names the model {model!r}, which the service was not started for; "
+                "start it with --submit-model MODULE:CLASS"
+            )
+
+
+def _is_below(path: str, folder: str) -> bool:
+    """Whether a path or URL lies in a folder, links and `..` followed."""
+    if "://" in path or "://" in folder:
+        parts = path.split("/")
+        return f"{path}/".startswith(f"{folder}/") and ".." not in parts
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
 class JobRoots:

@@ -1,13 +1,17 @@
 """What the page shows of a video: its file, or single frames as pictures."""
 
 import io
+import os
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
+from csl_dist.config import DatasetConfig
 from csl_dist.data.media.frames import FrameFolder
+from csl_dist.data.media.sources import VIDEO_SUFFIXES
 from csl_dist.data.media.video import VideoFile, whole_frames
 from csl_dist.errors import DataError
 from csl_dist.service.audits import NotFoundError
@@ -18,11 +22,16 @@ PLAYABLE = (".mp4", ".m4v", ".mov", ".webm")
 CACHED_PICTURES = 256
 CACHED_FOLDERS = 16
 
+Folders = tuple[str, ...]
+"""Real paths of folders that videos may be shown from."""
 
-def shown_as(video: Video, annotation: Annotation) -> tuple[str, str | None]:
+
+def shown_as(video: Video, annotation: Annotation, folders: Folders) -> tuple[str, str | None]:
     """How the page shows a video, and a note about it."""
     if video.media is Media.FEATURES:
         return "features", "This run reads ready-made features, so there is no picture."
+    if not may_show(video, folders):
+        return "missing", outside(video)
     if not Path(video.source).exists():
         return (
             "missing",
@@ -37,13 +46,43 @@ def shown_as(video: Video, annotation: Annotation) -> tuple[str, str | None]:
     return "video", None
 
 
-def frame_picture(video: Video, annotation: Annotation, frame: int, width: int) -> bytes:
+def media_folders(config: DatasetConfig, more: Sequence[str]) -> Folders:
+    """Where videos of a dataset may be shown from: its own folders, and those named for it."""
+    path = Path(config.path)
+    own = [str(path if path.is_dir() else path.parent)]
+    media = getattr(config, "media", None)
+    return tuple(os.path.realpath(one) for one in [*own, *([media] if media else []), *more])
+
+
+def may_show(video: Video, folders: Folders) -> bool:
+    """Whether a source is a video or frames below these folders, where its links lead.
+
+    A run root may come from somebody else, and then says whatever they like.
+    """
+    real = Path(os.path.realpath(video.source))
+    if video.media is Media.VIDEO and real.suffix.lower() not in VIDEO_SUFFIXES:
+        return False
+    return any(real.is_relative_to(folder) for folder in folders)
+
+
+def outside(video: Video) -> str:
+    return (
+        f"{video.source} is no video below the folder of the dataset, so there is no picture; "
+        "start the service with --media FOLDER to show it."
+    )
+
+
+def frame_picture(
+    video: Video, annotation: Annotation, frame: int, width: int, folders: Folders
+) -> bytes:
     """One frame as JPEG, at most `width` pixels wide."""
     if frame >= annotation.num_frames:
         raise DataError(
             f"video {video.id!r} has {annotation.num_frames:,} frames, so that there is no frame "
             f"{frame}"
         )
+    if not may_show(video, folders):
+        raise NotFoundError(outside(video))
     if video.media is Media.FEATURES or not Path(video.source).exists():
         raise NotFoundError(f"video {video.id!r} has no pictures on this machine")
     seconds = float(annotation.source_times_T[frame])

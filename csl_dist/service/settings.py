@@ -42,11 +42,19 @@ class ServiceSettings:
     """Every request must send it; None is allowed on the loopback address only."""
     database: str | None = None
     """URL of the reviews; None keeps them in each run root."""
+    media: tuple[str, ...] = ()
+    """Folders that videos may be shown from, beside that of each dataset."""
     allow_submit: bool = False
+    submit_below: tuple[str, ...] = ()
+    """URLs below which a submitted config may read and write, beside the roots themselves."""
+    submit_models: tuple[str, ...] = ()
+    """Import paths of models that a submitted config may name."""
     jobs_address: str | None = None
     """The cluster's dashboard, for submitting."""
 
     def __post_init__(self) -> None:
+        if self.token is None and self.allow_submit:
+            raise ConfigError("--allow-submit lets requests start jobs, so that it needs --token")
         if self.token is None and not is_loopback(self.host):
             raise ConfigError(
                 f"other machines can reach --host {self.host}, so that the service needs a token; "

@@ -8,9 +8,11 @@ going back to earlier inputs would find a record whose data is gone.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from csl_dist.storage.url import Storage, at_once
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +45,9 @@ class Ledger:
         """Records a unit as done; call it after the unit's data is written."""
         self._storage.put_json(self._key(unit), facts)
 
-    def read(self, unit: Unit) -> dict[str, Any]:
-        """The facts recorded with a unit."""
-        facts: dict[str, Any] = self._storage.read_json(self._key(unit))
-        return facts
+    def read(self, unit: Unit, build: Callable[[dict[str, Any]], Result]) -> Result:
+        """What `build` makes of the facts recorded with a unit."""
+        return self._storage.read_json(self._key(unit), build)
 
     def retire(self, units: Iterable[Unit], folder: str = "") -> None:
         """Deletes the records of other versions of these units, whose data is about to go."""

@@ -145,8 +145,8 @@ def _read(paths: RunPaths) -> Holder | None:
     try:
         if not paths.root.exists(RunPaths.LOCK):
             return None
-        return Holder(**json.loads(paths.root.read(RunPaths.LOCK)))
-    except (StorageError, TypeError, ValueError):
+        return paths.root.read_json(RunPaths.LOCK, lambda content: Holder(**content))
+    except StorageError:
         return None
 
 

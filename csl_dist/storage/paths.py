@@ -1,5 +1,7 @@
 """RunPaths: every path under a run root, and the version of that format."""
 
+from collections.abc import Iterable
+
 from csl_dist.storage.url import Storage, key_part
 
 FORMAT_VERSION = 2
@@ -21,6 +23,8 @@ class RunPaths:
     TRAINING = "training.json"
     """In a fold: which of its trainings was asked for last."""
     REPORT = "report.html"
+    REVIEWS = "reviews.db"
+    """Decisions of reviewers, in a root on this machine, unless a database is named."""
 
     AUDIT = "audit.json"
     """In an audit, written last: what it was made from and what decided on its flags."""
@@ -76,6 +80,14 @@ class RunPaths:
     def variant(self, name: str) -> Storage:
         """Root of a run that differs from this one in one respect."""
         return self.root.child(f"reproduce/{name}")
+
+    def own(self, scorers: Iterable[str]) -> list[str]:
+        """Paths of all that a run of these scorers keeps in its root, on this machine."""
+        if not self.root.is_local:
+            return []
+        files = (self.RUN, self.LOCK, self.VIDEO_LIST, self.SOURCES, self.PULSE, self.REVIEWS)
+        names = (*files, self.REPORT, *self.RESERVED, *map(key_part, scorers))
+        return [f"{self.root.url}/{name}" for name in names]
 
     def scorer(self, name: str) -> Storage:
         """Rows and trajectories of one scorer."""

@@ -17,7 +17,7 @@ import random
 import re
 import time
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import lru_cache
@@ -29,7 +29,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 from obstore.store import LocalStore, ObjectStore, from_url
 from typing_extensions import Buffer
 
-from csl_dist.errors import StorageError
+from csl_dist.errors import StorageError, damaged
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -49,6 +49,9 @@ CONNECT_TIMEOUT = timedelta(seconds=10)
 MAX_TRIES = 4
 PAUSE_SECONDS = 1.0
 """Tries of what obstore does not repeat itself, and the first pause between them."""
+
+DIGEST = "#digest"
+"""Key of a JSON file that tells whether the others are as they were written."""
 
 KEYS_PER_PAGE = 1000
 """Keys that a listing takes at once, which is what S3 gives in one answer."""
@@ -115,19 +118,30 @@ class Storage:
 
         return read
 
-    def read_json(self, key: str) -> Any:
+    def read_json(self, key: str, build: Callable[[dict[str, Any]], Result]) -> Result:
+        """What `build` makes of the JSON that `put_json` wrote; DamagedError if it is not that."""
+        place = f"{self.url}/{key}"
         try:
-            return json.loads(self.read(key))
-        except ValueError as error:
-            raise StorageError(
-                f"{self.url}/{key} is not valid JSON ({error}); delete it and run again"
-            ) from error
+            content = json.loads(self.read(key))
+            # Deep nesting is not ours either.
+        except (ValueError, RecursionError) as error:
+            raise damaged(place, f"not valid JSON: {error}") from error
+        if not isinstance(content, dict):
+            raise damaged(place, f"it holds {type(content).__name__} instead of keys")
+        written = content.pop(DIGEST, None)
+        if written is not None and written != _digest(content):
+            raise damaged(place, "its content is not what was written")
+        try:
+            return build(content)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise damaged(place, f"{type(error).__name__}: {error}") from error
 
     def put(self, key: str, data: bytes) -> None:
         """Writes a key whole."""
         self.attempt("write", key, lambda: obstore.put(self.store(), key, data))
 
-    def put_json(self, key: str, value: Any) -> None:
+    def put_json(self, key: str, value: Mapping[str, Any]) -> None:
+        """Writes keys and values, with a digest that tells later whether they changed."""
         self.put(key, _json(value))
 
     def create(self, key: str, data: bytes) -> bool:
@@ -168,7 +182,7 @@ class Storage:
         if not self.exists(key) or self.read(key) != data:
             self.put(key, data)
 
-    def put_json_if_changed(self, key: str, value: Any) -> None:
+    def put_json_if_changed(self, key: str, value: Mapping[str, Any]) -> None:
         self.put_if_changed(key, _json(value))
 
     def list_keys(self, prefix: str = "") -> list[str]:
@@ -295,8 +309,15 @@ REASONS = (
 """What obstore's messages mean, the first that fits."""
 
 
-def _json(value: Any) -> bytes:
-    return (json.dumps(value, indent=2) + "\n").encode()
+def _json(value: Mapping[str, Any]) -> bytes:
+    content = dict(value) | {DIGEST: _digest(value)}
+    return (json.dumps(content, indent=2) + "\n").encode()
+
+
+def _digest(value: Mapping[str, Any]) -> str:
+    """Of what JSON keeps of a value, whatever the order of its keys."""
+    kept = json.loads(json.dumps(value))
+    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _unless_missing(action: Callable[[], Result], otherwise: Result) -> Result:

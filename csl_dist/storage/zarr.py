@@ -1,22 +1,27 @@
 """Zarr arrays in a Storage: how every store opens, makes and reads them.
 
 Zarr has no locks. Two writers in one chunk lose data, so whoever calls `create_array` chooses
-chunks such that each is written by one unit of work alone.
+chunks such that each is written by one unit of work alone. Every chunk ends with a checksum, so
+that a bit that flips is an error wherever the chunk is read, and never another number.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
+import google_crc32c
 import numcodecs
 import numpy as np
 import numpy.typing as npt
 import zarr
-from zarr.codecs import ZstdCodec
+from zarr.codecs import Crc32cCodec, ZstdCodec
 from zarr.core.attributes import Attributes
 from zarr.storage import ObjectStore
 
-from csl_dist.errors import StorageError
+from csl_dist.errors import StorageError, damaged
 from csl_dist.storage.url import Storage
+
+CHECKSUM_BYTES = 4
+Result = TypeVar("Result")
 
 
 class Array:
@@ -61,9 +66,12 @@ class Array:
     @property
     def is_compressed(self) -> bool:
         """Whether chunks are compressed; the two ways in which `create_array` writes them."""
-        codecs = self._array.compressors
-        assert not codecs or (len(codecs) == 1 and isinstance(codecs[0], ZstdCodec))
-        return bool(codecs)
+        return any(isinstance(codec, ZstdCodec) for codec in self._array.compressors)
+
+    @property
+    def has_checksums(self) -> bool:
+        """Whether chunks end with one; those of an earlier csl_dist do not."""
+        return any(isinstance(codec, Crc32cCodec) for codec in self._array.compressors)
 
     def chunk_key(self, place: tuple[int, ...]) -> str:
         """Where the chunk at a place of the grid lies, below the array's key."""
@@ -79,20 +87,22 @@ class Array:
         return self._storage.attempt("list", self._key, lambda: self._array.nchunks_initialized)
 
     def __getitem__(self, selection: Any) -> npt.NDArray[Any]:
-        return self._storage.attempt("read", self._key, lambda: np.asarray(self._array[selection]))
+        return self._read(lambda: np.asarray(self._array[selection]))
 
     def take(self, places: slice | npt.NDArray[Any]) -> npt.NDArray[Any]:
         """What lies at these places of the first axis."""
-        return self._storage.attempt(
-            "read", self._key, lambda: np.asarray(self._array.oindex[places])
-        )
+        return self._read(lambda: np.asarray(self._array.oindex[places]))
 
     def block(self, rows: Sequence[int], start: int, stop: int) -> npt.NDArray[Any]:
         """Some places of the first axis, and of those a range of the second."""
         where = (np.array(rows), slice(start, stop))
-        return self._storage.attempt(
-            "read", self._key, lambda: np.asarray(self._array.oindex[where])
-        )
+        return self._read(lambda: np.asarray(self._array.oindex[where]))
+
+    def _read(self, action: Callable[[], Result]) -> Result:
+        try:
+            return self._storage.attempt("read", self._key, action)
+        except (RuntimeError, TypeError, ValueError) as error:  # of codecs, on other bytes
+            raise damaged(self.name, str(error).strip().split("\n")[0]) from error
 
     def __setitem__(self, selection: Any, values: npt.NDArray[Any]) -> None:
         self._storage.attempt(
@@ -127,7 +137,7 @@ def create_array(
             shards=shards,
             dtype=dtype,
             attributes=attributes,
-            compressors="auto" if compressed else None,
+            compressors=[*([ZstdCodec()] if compressed else []), Crc32cCodec()],
             # A chunk that got lost must not read as a number; integers have nothing else to be.
             fill_value=float("nan") if np.issubdtype(dtype, np.floating) else -1,
             config={"write_empty_chunks": True},
@@ -160,14 +170,16 @@ def open_array(
         if isinstance(error.__cause__, FileNotFoundError):
             raise StorageError(f"there is no array at {storage.url}/{key}") from error
         raise
-    except (ValueError, KeyError) as error:
-        raise StorageError(f"the array at {storage.url}/{key} is damaged: {error}") from error
+    except (AttributeError, ImportError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        # What Zarr raises on metadata that are not what it wrote.
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        raise damaged(f"{storage.url}/{key}", reason) from error
 
 
 def require_numbers(values: npt.NDArray[Any], where: str) -> None:
     """Refuses values of an array that were never written, or were lost."""
     if np.isnan(values).any():
-        raise StorageError(f"{where} has lost data; delete it and run the stage again")
+        raise damaged(where, "it has lost data")
 
 
 class ChunkReader:
@@ -186,19 +198,27 @@ class ChunkReader:
         self._dtype = array.dtype
         self._key_of = array.chunk_key
         self._zstd = numcodecs.Zstd() if array.is_compressed else None
+        self._has_checksums = array.has_checksums
         self._read = storage.child(key).reader()
 
     def read(self, *place: int) -> npt.NDArray[Any]:
         """The chunk at a place in the grid, without what reaches beyond the array."""
         data = self._read(self._key_of(place))
         if data is None:
-            raise StorageError(f"{self.where} has lost data; delete it and run the stage again")
+            raise damaged(self.where, "it has lost data")
         try:
-            values = data if self._zstd is None else self._zstd.decode(data)
+            values = self._checked(memoryview(data)) if self._has_checksums else data
+            values = values if self._zstd is None else self._zstd.decode(values)
             chunk = np.frombuffer(memoryview(values), dtype=self._dtype).reshape(self.chunks)
         except (RuntimeError, ValueError) as error:
-            raise StorageError(
-                f"{self.where} is damaged ({error}); delete it and run the stage again"
-            ) from error
+            raise damaged(self.where, error) from error
         inside = zip(self.shape, self.chunks, place, strict=True)
         return chunk[tuple(slice(0, min(c, n - i * c)) for n, c, i in inside)]
+
+    @staticmethod
+    def _checked(data: memoryview) -> memoryview:
+        """A chunk without its checksum, which must be right."""
+        content, checksum = data[:-CHECKSUM_BYTES], data[-CHECKSUM_BYTES:]
+        if google_crc32c.value(bytes(content)) != int.from_bytes(checksum, "little"):
+            raise ValueError("a checksum does not match")
+        return content

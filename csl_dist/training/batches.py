@@ -7,6 +7,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from csl_dist.config import TrainConfig
 from csl_dist.training.models import ModelSpec, Place, sees_context
 from csl_dist.types import Span, Window, consecutive_spans
 
@@ -14,6 +15,11 @@ ReadFeatures = Callable[[Window], npt.NDArray[np.float32]]
 
 OVERLAP_SHARE = 4
 """Neighbouring windows of a long video share at least one frame in so many."""
+LEAST_STEPS = 32
+"""Steps of a pass over the training videos, where there are as many windows: with fewer, an epoch
+is too little training for a checkpoint to differ from the one before."""
+MOST_BATCH_FRAMES = 8192
+"""What a GPU takes at once; larger steps make nothing faster."""
 
 
 def windows_of(video: str, num_frames: int, model: ModelSpec) -> list[Window]:
@@ -48,6 +54,13 @@ def plan_batches(lengths: Sequence[int], batch_frames: int) -> list[list[int]]:
             batches.append([index])
             longest = length
     return batches
+
+
+def most_frames(config: TrainConfig, lengths: Sequence[int]) -> int:
+    """Most frames of a training batch; `auto`: windows of these lengths make tens of steps."""
+    if config.batch_frames != "auto":
+        return config.batch_frames
+    return max(1, min(MOST_BATCH_FRAMES, sum(lengths) // (LEAST_STEPS * config.workers)))
 
 
 def padded_batch(

@@ -9,7 +9,7 @@ are scored; a checkpoint that could not be scored has a `bad.json` that says why
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,13 @@ import safetensors.torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from csl_dist.errors import CheckpointError, NotReadyError
+from csl_dist.errors import (
+    CheckpointError,
+    DamagedCheckpointError,
+    DamagedError,
+    NotReadyError,
+    damaged,
+)
 from csl_dist.storage.url import Storage
 from csl_dist.strategies import Strategy, selected_epochs
 from csl_dist.training.models import ModelSpec
@@ -26,6 +32,8 @@ State = dict[str, Tensor]
 
 METRICS = "metrics.jsonl"
 WEIGHTS = "model.safetensors"
+RESUME = "resume.safetensors"
+META = "meta.json"
 BAD = "bad.json"
 
 
@@ -49,6 +57,8 @@ class CheckpointInfo:
     metrics: dict[str, float]
     content_hash: str = ""
     """SHA-256 of the weights file; filled in by `save`."""
+    resume_hash: str = ""
+    """The same of the optimiser's state, from which only an unfinished training goes on."""
 
     @property
     def name(self) -> str:
@@ -80,14 +90,15 @@ class CheckpointStore:
     def save(self, info: CheckpointInfo, weights: State, resume_state: State) -> CheckpointInfo:
         """Publishes a checkpoint, then drops the optimiser state of the one before."""
         data = safetensors.torch.save(weights)
-        info = dataclasses.replace(info, content_hash=hashlib.sha256(data).hexdigest())
+        resume = safetensors.torch.save(resume_state)
+        info = dataclasses.replace(info, content_hash=_sha256(data), resume_hash=_sha256(resume))
         self._storage.put(f"{info.name}/{WEIGHTS}", data)
         self._storage.delete(f"{info.name}/{BAD}")
-        self._storage.put(f"{info.name}/resume.safetensors", safetensors.torch.save(resume_state))
+        self._storage.put(f"{info.name}/{RESUME}", resume)
         self._put_metrics(info)
-        self._storage.put_json(f"{info.name}/meta.json", dataclasses.asdict(info))
+        self._storage.put_json(f"{info.name}/{META}", dataclasses.asdict(info))
         self._infos[info.epoch] = info
-        self._storage.delete(f"{epoch_name(info.epoch - 1)}/resume.safetensors")
+        self._storage.delete(f"{epoch_name(info.epoch - 1)}/{RESUME}")
         return info
 
     def _put_metrics(self, info: CheckpointInfo) -> None:
@@ -100,7 +111,11 @@ class CheckpointStore:
         """What was measured in every epoch, in order."""
         if not self._storage.exists(METRICS):
             return []
-        return [json.loads(line) for line in self._storage.read(METRICS).splitlines()]
+        lines = self._storage.read(METRICS).splitlines()
+        try:
+            return [{"epoch": int(line["epoch"]), **line} for line in map(json.loads, lines)]
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._damaged(METRICS, error) from error
 
     def infos(self, num_epochs: int | None = None) -> list[CheckpointInfo]:
         """The published checkpoints, up to an epoch, in order."""
@@ -114,7 +129,7 @@ class CheckpointStore:
 
     def _info(self, epoch: int) -> CheckpointInfo:
         if epoch not in self._infos:
-            self._infos[epoch] = self._read_info(f"{epoch_name(epoch)}/meta.json")
+            self._infos[epoch] = self._read_info(f"{epoch_name(epoch)}/{META}")
         return self._infos[epoch]
 
     def select(self, strategy: Strategy, num_epochs: int | None = None) -> list[CheckpointInfo]:
@@ -124,7 +139,7 @@ class CheckpointStore:
 
     def published_epochs(self) -> list[int]:
         """Epochs that are published, in order; a single listing."""
-        return self._epochs_with("meta.json")
+        return self._epochs_with(META)
 
     def loadable_epochs(self) -> list[int]:
         """Epochs whose weights are there, in order; a single listing."""
@@ -146,7 +161,10 @@ class CheckpointStore:
     def bad(self) -> dict[int, str]:
         """Why checkpoints could not be scored, by epoch."""
         epochs = self._epochs_with(BAD)
-        return {e: self._storage.read_json(f"{epoch_name(e)}/{BAD}")["reason"] for e in epochs}
+        return {
+            epoch: self._storage.read_json(f"{epoch_name(epoch)}/{BAD}", lambda bad: bad["reason"])
+            for epoch in epochs
+        }
 
     def load(self, info: CheckpointInfo) -> State:
         """The weights, checked against the hash in the checkpoint's own description."""
@@ -158,11 +176,8 @@ class CheckpointStore:
                 "(only for copies whose labels changed? Then set audit.swapped_copies: 0)"
             )
         data = self._storage.read(key)
-        if hashlib.sha256(data).hexdigest() != info.content_hash:
-            raise CheckpointError(
-                f"{self._storage.url}/{key} does not match its meta.json: "
-                "truncated or changed; delete the folder and run `csl train`"
-            )
+        if _sha256(data) != info.content_hash:
+            raise self._damaged(key, "it does not match its meta.json: truncated or changed")
         return safetensors.torch.load(data)
 
     def resume_point(self, num_epochs: int) -> int:
@@ -175,30 +190,59 @@ class CheckpointStore:
         whole = next((n for n in range(len(epochs)) if epochs[n] != n + 1), len(epochs))
         if whole >= num_epochs:
             return num_epochs
-        resumable = whole and self._storage.exists(f"{epoch_name(whole)}/resume.safetensors")
+        resumable = whole and self._storage.exists(f"{epoch_name(whole)}/{RESUME}")
         return whole if resumable else 0
 
     def load_resume_state(self, epoch: int) -> State:
         """The optimiser's state after an epoch, which must be the newest."""
-        data = self._storage.read(f"{epoch_name(epoch)}/resume.safetensors")
+        key = f"{epoch_name(epoch)}/{RESUME}"
+        data = self._storage.read(key)
+        # Checkpoints of an earlier csl_dist do not tell the hash.
+        if self._info(epoch).resume_hash not in ("", _sha256(data)):
+            raise self._damaged(key, "it does not match its meta.json: truncated or changed")
         try:
             return safetensors.torch.load(data)
         except SafetensorError as error:
-            raise CheckpointError(
-                f"{self._storage.url}/{epoch_name(epoch)}/resume.safetensors is broken ({error}); "
-                "delete the folder and run `csl train`"
-            ) from error
+            raise self._damaged(key, error) from error
+
+    def damages(self) -> Iterator[tuple[int, str]]:
+        """Epochs of which a file is not as it was written, and what is wrong; reads everything."""
+        loadable, published = self.loadable_epochs(), self.published_epochs()
+        for epoch in published:
+            try:
+                info = self._info(epoch)
+                if epoch in loadable:
+                    self.load(info)
+                if self._storage.exists(f"{info.name}/{RESUME}"):
+                    self.load_resume_state(epoch)
+            except (DamagedError, NotReadyError) as error:
+                yield epoch, str(error)
+
+    def remove(self, epoch: int) -> None:
+        """Deletes an epoch; what says that it is published goes first."""
+        self._infos.pop(epoch, None)
+        self._storage.delete(f"{epoch_name(epoch)}/{META}")
+        self._storage.delete_folder(epoch_name(epoch))
+
+    def _damaged(self, key: str, reason: object) -> DamagedCheckpointError:
+        place = f"{self._storage.url}/{key}"
+        return DamagedCheckpointError(str(damaged(place, reason)), place)
 
     def _read_info(self, key: str) -> CheckpointInfo:
-        data: dict[str, Any] = self._storage.read_json(key)
         try:
-            model = ModelSpec(**data.pop("model"))
-            sequences: dict[str, Any] = {name: tuple(data.pop(name)) for name in SEQUENCES}
-            return CheckpointInfo(model=model, **sequences, **data)
-        except (KeyError, TypeError) as error:
-            raise CheckpointError(
-                f"{self._storage.url}/{key} is not a checkpoint description ({error})"
-            ) from error
+            return self._storage.read_json(key, _info_of)
+        except DamagedError as error:
+            raise DamagedCheckpointError(str(error), error.place) from error
+
+
+def _info_of(content: dict[str, Any]) -> CheckpointInfo:
+    model = ModelSpec(**content.pop("model"))
+    sequences: dict[str, Any] = {name: tuple(content.pop(name)) for name in SEQUENCES}
+    return CheckpointInfo(model=model, **sequences, **content)
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 SEQUENCES = ("classes", "class_weights", "train_ids")

@@ -12,6 +12,7 @@ from csl_dist.features.source import FeatureSource
 from csl_dist.features.store import FeatureEntry, FeatureStore
 from csl_dist.run import Run, feature_storage
 from csl_dist.storage.paths import RunPaths
+from csl_dist.storage.url import Storage
 from csl_dist.strategies import Strategy
 from csl_dist.training.checkpoints import CheckpointInfo, CheckpointStore, require_fit
 from csl_dist.training.scorers import num_epochs, train_config
@@ -56,7 +57,7 @@ class RunCheckpoints:
         folder = self._run.paths.fold(scorer, fold)
         if not folder.exists(RunPaths.TRAINING):
             return None
-        return TrainingRecord(**folder.read_json(RunPaths.TRAINING))
+        return training_record(folder)
 
     def use(
         self,
@@ -119,13 +120,17 @@ class RunCheckpoints:
         return FeatureStore(feature_storage(self._run.config), encoder, entries, FEATURE_WIDTH)
 
 
+def training_record(folder: Storage) -> TrainingRecord:
+    """Which training the folder of a scorer and fold names."""
+    return folder.read_json(RunPaths.TRAINING, lambda content: TrainingRecord(**content))
+
+
 def current_training(paths: RunPaths, scorer: str, fold: int) -> str:
     """The training of a scorer and fold that was asked for last."""
     folder = paths.fold(scorer, fold)
     if not folder.exists(RunPaths.TRAINING):
         return NO_TRAINING
-    training: str = folder.read_json(RunPaths.TRAINING)["training"]
-    return training
+    return training_record(folder).training
 
 
 def current_checkpoints(paths: RunPaths, scorer: str, fold: int) -> CheckpointStore:

@@ -19,7 +19,13 @@ from torch.nn.functional import cross_entropy
 from csl_dist.config import FeaturesConfig, TrainConfig
 from csl_dist.errors import DataError
 from csl_dist.features.source import FeatureSource
-from csl_dist.training.batches import ReadFeatures, padded_batch, plan_batches, windows_of
+from csl_dist.training.batches import (
+    ReadFeatures,
+    most_frames,
+    padded_batch,
+    plan_batches,
+    windows_of,
+)
 from csl_dist.training.checkpoints import CheckpointInfo, State
 from csl_dist.training.models import Cnn, ModelSpec, Scorer, build_scorer
 from csl_dist.types import (
@@ -65,6 +71,7 @@ def settings_fingerprint(model: ModelSpec, config: TrainConfig, classes: tuple[s
         model,
         [config.learning_rate, config.weight_decay, config.clip_norm, config.batch_frames],
         [config.seed, config.workers, config.schedule, config.warmup_epochs],
+        [config.steps, config.weighted],
         # A schedule that falls towards the last epoch depends on which that is.
         config.epochs if config.schedule != "constant" else None,
         classes,
@@ -109,6 +116,8 @@ def train_epochs(
     if start is not None and start[0] >= task.config.epochs:
         return
     weights_C = class_weights(class_counts(task.annotations, len(task.classes)))
+    if not task.config.weighted:
+        weights_C = np.ones_like(weights_C)
     scorer = _fresh_scorer(task, read_features) if start is None else build_scorer(task.model)
     if start is not None:
         scorer.load_state_dict(start[1])
@@ -227,13 +236,25 @@ def learning_rate(config: TrainConfig, epochs_done: float) -> float:
 
 
 def epoch_batches(task: TrainingTask, epoch: int) -> list[list[Window]]:
-    """The batches of an epoch, all workers' together: like lengths, shuffled by (seed, epoch)."""
+    """The batches of an epoch, all workers' together: one pass, or as many steps as are asked."""
     rng = np.random.default_rng([task.config.seed, epoch])
+    batches = _pass_batches(task, rng)
+    if task.config.steps is None:
+        return batches
+    num_batches = task.config.steps * task.config.workers
+    while len(batches) < num_batches:
+        batches += _pass_batches(task, rng)
+    return batches[:num_batches]
+
+
+def _pass_batches(task: TrainingTask, rng: np.random.Generator) -> list[list[Window]]:
+    """Every window of the training videos once: like lengths together, in random order."""
     windows = [w for a in task.annotations for w in windows_of(a.video, a.num_frames, task.model)]
     lengths = np.array([len(window.span) for window in windows])
     # Lengths are blurred by a tenth before sorting, so that batches differ between epochs.
     order = np.argsort(lengths * rng.uniform(0.9, 1.1, size=len(lengths)), kind="stable")
-    batches = plan_batches(lengths[order].tolist(), task.config.batch_frames)
+    most = most_frames(task.config, lengths.tolist())
+    batches = plan_batches(lengths[order].tolist(), most)
     return [[windows[order[i]] for i in batches[b]] for b in rng.permutation(len(batches))]
 
 

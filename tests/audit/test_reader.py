@@ -1,5 +1,6 @@
 """Reading an audit: against values computed naively from what was stored."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ from csl_dist.audit.reader import Audit
 from csl_dist.audit.relabel import relabel
 from csl_dist.config import FlagConfig
 from csl_dist.errors import CslError, NotReadyError
+from csl_dist.storage.url import Storage
 
 
 def naive_losses(video: str, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -142,10 +144,11 @@ def test_audit_is_read_where_the_dataset_is_absent_and_nothing_is_written(
     made_root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The copy is all that is opened, and is made read-only."""
-    run_file = Path(made_root) / "run.json"
     dataset = str(csl_dist.open_audit(made_root).config.dataset.path)
-    for path in (run_file, Path(made_root) / "audits/0001/audit.json"):
-        path.write_text(path.read_text().replace(dataset, "/nowhere"))
+    storage = Storage(made_root)
+    for key in ("run.json", "audits/0001/audit.json"):
+        text = json.dumps(storage.read_json(key, dict))
+        storage.put_json(key, json.loads(text.replace(dataset, "/nowhere")))
     kept = {p: p.stat().st_mtime_ns for p in Path(made_root).rglob("*")}
     audit = csl_dist.open_audit(made_root)
     audit.flags()

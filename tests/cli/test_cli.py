@@ -67,7 +67,9 @@ def test_check_names_every_problem_at_once(small_dataset: Path, tmp_path: Path) 
     (broken / "labels/train02.txt").write_text("setup\n" * 5)
     (broken / "videos/train03.mp4").write_bytes(b"")
     config = tmp_path / "c.yaml"
-    config.write_text(f"root: {tmp_path}/run\ndataset: {{path: {broken}}}\n")
+    config.write_text(
+        f"root: {tmp_path}/run\ndataset: {{path: {broken}}}\nfeatures: {{weights: random}}\n"
+    )
     result = csl("check", config)
     assert result.returncode == 2
     for words in (

@@ -217,7 +217,7 @@ def test_run_root_leads_to_the_labels_of_its_dataset(tmp_path: Path) -> None:
         has_known_errors=False,
         versions={},
     )
-    put_run_file(RunPaths(Storage(str(root))), run)
+    put_run_file(RunPaths(Storage(str(root))), run, [])
     assert as_json(root)["videos"] == 20
 
 

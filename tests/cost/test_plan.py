@@ -8,6 +8,7 @@ import torch
 
 from csl_dist.cli import main
 from csl_dist.config import RunConfig, load_config
+from csl_dist.cost.measure import Effort
 from csl_dist.cost.plan import (
     GPUS,
     Footage,
@@ -168,7 +169,7 @@ def test_rates_are_measured_and_used_again(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("csl_dist.cost.measure.PASS_SECONDS", 0.0)
+    monkeypatch.setattr("csl_dist.cost.measure.THOROUGH", Effort(0.0, 1))
     file = tmp_path / "rates.json"
     assert plan(monkeypatch, small_config_file, "--measure", file, "--price", 0.05) == 0
     first = capsys.readouterr().out
@@ -219,15 +220,17 @@ def test_absurd_number_is_refused_before_anything_is_reckoned(
     assert plan(monkeypatch, CHOLEC80, option, value) == 2
 
 
-def test_rates_of_a_core_need_a_price(
+def test_rates_of_a_core_without_a_price_give_hours_alone(
     small_config_file: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     write_rates(rates_of(on_gpu=False), tmp_path / "rates.json")
-    assert plan(monkeypatch, small_config_file, "--rates", tmp_path / "rates.json") == 2
-    assert "give --price" in " ".join(capsys.readouterr().err.split())
+    assert plan(monkeypatch, small_config_file, "--rates", tmp_path / "rates.json") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "hours: for 1 core" in said
+    assert "cost:" not in said
 
 
 def test_unknown_gpu_is_refused_by_name(

@@ -144,3 +144,22 @@ def test_errors_that_can_not_be_planted_or_read_are_problems(tmp_path: Path) -> 
     assert "no disorder can be planted in video 'v" in problems[0]
     [problem] = found_problems(tmp_path, truth=str(tmp_path / "no.csv"))
     assert "can't read the known errors" in problem
+
+
+def test_classes_that_differ_only_in_case_are_a_problem(tmp_path: Path) -> None:
+    write_folder(tmp_path)
+    (tmp_path / "classes.txt").write_text("a\nb\nA\nstep  1\nStep 1\n")
+    found = [problem for problem in found_problems(tmp_path) if "differ only" in problem]
+    assert [problem.split(" differ")[0] for problem in found] == [
+        "classes 'a', 'A'",
+        "classes 'step  1', 'Step 1'",
+    ]
+
+
+def test_dataset_of_one_class_is_a_problem(tmp_path: Path) -> None:
+    write_folder(tmp_path)
+    (tmp_path / "classes.txt").unlink()
+    for file in tmp_path.glob("v*.txt"):
+        file.write_text("a\n" * NUM_FRAMES)
+    [problem] = found_problems(tmp_path)
+    assert problem.startswith("all labels are 'a'; with a single class")

@@ -6,9 +6,11 @@ import pytest
 from layout_files import WRITERS, write_cholec80, write_mstcn
 
 from csl_dist.config import load_config
+from csl_dist.data.check import look_at_videos
 from csl_dist.data.init import config_text, draft_config, recognise, with_even_folds
 from csl_dist.data.layouts import open_dataset
 from csl_dist.errors import DataError
+from csl_dist.types import Media
 
 
 @pytest.mark.parametrize("layout", WRITERS)
@@ -85,3 +87,24 @@ def test_labels_alone_are_recognised_where_no_media_are_needed(tmp_path: Path, l
     for media in ("videos", "features", "tea/features_10fps"):
         shutil.rmtree(tmp_path / media, ignore_errors=True)
     assert recognise(tmp_path, media="optional") == layout
+
+
+def test_init_finds_videos_behind_links_and_with_any_name(
+    small_dataset: Path, tmp_path: Path
+) -> None:
+    for kind, suffix in (("videos", ".mp4"), ("labels", ".txt")):
+        for number in (1, 2, 3):
+            target = tmp_path / "disk" / kind / f"Fall #{number} Müller (2){suffix}"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            source = small_dataset / kind / f"train0{number}{suffix}"
+            target.write_bytes(source.read_bytes())
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "linked").symlink_to(tmp_path / "disk")
+    out = tmp_path / "csl.yaml"
+    out.write_text(config_text(draft_config("manifest", data, out), name="x"))
+    assert b"\r" not in (tmp_path / "csl.manifest.csv").read_bytes()
+    config = load_config(out)
+    dataset = open_dataset(config.dataset)
+    assert [video.media for video in dataset.videos] == [Media.VIDEO] * 3
+    assert all(not facts.problems for facts in look_at_videos(dataset, config.dataset))

@@ -1,3 +1,4 @@
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -5,9 +6,11 @@ import pytest
 from builder import grey_pictures, write_video
 
 from csl_dist.data.content import Contents
+from csl_dist.data.media.sources import file_and_array, files_below, media_of
 from csl_dist.data.media.timeline import sampled
 from csl_dist.data.media.video import VideoFile, whole_frames
 from csl_dist.errors import DataError
+from csl_dist.types import Media
 
 
 @pytest.fixture
@@ -131,3 +134,47 @@ def test_frames_after_broken_bytes_are_the_right_ones(clip: Path) -> None:
     after = max(bad) // 30 * 30 + 30
     for n in [*range(min(bad)), *range(after, 250)]:
         assert np.array_equal(frames[n], intact[n])
+
+
+@pytest.mark.parametrize("rate", [Fraction(30), Fraction(30000, 1001), Fraction(60), Fraction(25)])
+def test_rate_of_timestamps_in_milliseconds_is_that_of_the_file(
+    tmp_path: Path, rate: Fraction
+) -> None:
+    """Matroska's are: 33 or 34 at 30 a second, of which the median would make 30.3."""
+    path = tmp_path / "clip.mkv"
+    write_video(path, grey_pictures([0] * 300), fps=rate)
+    timeline, _ = sampled(VideoFile(str(path)).times(), None)
+    assert timeline.source_fps == pytest.approx(float(rate), rel=1e-4)
+    assert timeline.duration == pytest.approx(300 / float(rate), abs=2e-3)
+
+
+def test_rate_of_timestamps_with_gaps_is_that_of_the_frames_between() -> None:
+    shown = np.round(np.arange(3000) / 30, 3)
+    timeline, _ = sampled(np.delete(shown, slice(1000, 1500)), None)
+    assert timeline.source_fps == pytest.approx(30, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("source", "media", "parts"),
+    [
+        ("Fall #10 Müller (2).mkv", Media.VIDEO, ("Fall #10 Müller (2).mkv", "")),
+        ("Fall #10", Media.FRAMES, ("Fall #10", "")),
+        ("case #2.npy", Media.FEATURES, ("case #2.npy", "")),
+        ("case #2.h5#left #1", Media.FEATURES, ("case #2.h5", "left #1")),
+        ("all.ZARR#v1", Media.FEATURES, ("all.ZARR", "v1")),
+    ],
+)
+def test_hash_in_a_name_names_an_array_only_behind_a_file_of_arrays(
+    source: str, media: Media, parts: tuple[str, str]
+) -> None:
+    assert media_of(source) is media
+    assert file_and_array(source) == parts
+
+
+def test_files_below_follow_links_to_folders_and_no_circle(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere/deep").mkdir(parents=True)
+    (tmp_path / "elsewhere/deep/a.mp4").touch()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/videos").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere/up").symlink_to(tmp_path / "data")
+    assert files_below(tmp_path / "data") == [tmp_path / "data/videos/deep/a.mp4"]

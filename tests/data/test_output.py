@@ -17,7 +17,7 @@ from csl_dist.data.layouts import (
     read_dataset,
     write_renamed,
 )
-from csl_dist.data.layouts.output import places
+from csl_dist.data.layouts.places import places
 from csl_dist.errors import DataError
 
 TIMES = np.arange(3) / 20

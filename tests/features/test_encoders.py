@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from csl_dist.config import AdaptConfig, FeaturesConfig
+from csl_dist import pipeline
+from csl_dist.config import AdaptConfig, FeaturesConfig, RunConfig
 from csl_dist.errors import ConfigError
 from csl_dist.features.encoders import (
     Encoder,
@@ -14,6 +15,7 @@ from csl_dist.features.encoders import (
     encoder_fingerprint,
     fit_frame,
     output_width,
+    require_weights,
     split_network,
     torchvision,
 )
@@ -130,3 +132,30 @@ def test_compiled_encoder_gives_the_same_output() -> None:
     compiled = Encoder(dataclasses.replace(config, compile=True))
     pixels = frames(4, 32, 32)
     assert np.abs(compiled.encode(pixels) - Encoder(config).encode(pixels)).max() < 1e-4
+
+
+@pytest.fixture
+def no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No way out, and an empty cache, whose folder is given."""
+    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path / "hub"))
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
+    return tmp_path / "hub/checkpoints"
+
+
+def test_weights_that_are_not_here_are_told_before_ray_starts(
+    small_config: RunConfig, no_network: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    features = dataclasses.replace(small_config.features, weights="imagenet")
+    config = dataclasses.replace(small_config, features=features)
+    monkeypatch.setattr("csl_dist.features.stage.connect", lambda **_: pytest.fail("Ray started"))
+    with (
+        pipeline.open_stage(config, "test") as stage,
+        pytest.raises(ConfigError, match=f"can't be downloaded .*: get https://.*{no_network}"),
+    ):
+        pipeline.extract(stage)
+
+
+def test_weights_in_the_cache_need_no_network(no_network: Path) -> None:
+    no_network.mkdir(parents=True)
+    (no_network / "resnet18-f37072fd.pth").touch()
+    require_weights(FeaturesConfig())

@@ -274,7 +274,7 @@ def test_frame_folder_is_shown_as_pictures(made_root: str, tmp_path: Path) -> No
     videos = [replace(video, **changed.get(video.id, {})) for video in read_videos(own)]
     put_videos(own, videos)
     assert len(FrameFolder(str(folder), 10.0).times()) == NUM_FRAMES
-    client = client_of(made_root)
+    client = client_of(made_root, media=(str(tmp_path),))
     facts = client.get("/api/audits/run/video?video=v2").json()
     assert facts["media"] == "frames"
     picture = client.get("/api/audits/run/picture?video=v2&frame=150")
@@ -585,7 +585,14 @@ def test_submitted_config_is_checked_and_handed_to_ray(
             return submitted
 
     monkeypatch.setattr(jobs, "JobQueue", Queue)
-    client = client_of(root, allow_submit=True, jobs_address="http://head:8265")
+    client = client_of(
+        root,
+        allow_submit=True,
+        token="t" * 20,
+        submit_below=(str(tmp_path), "/y"),
+        jobs_address="http://head:8265",
+    )
+    client.headers["authorization"] = f"Bearer {'t' * 20}"
     bad = {"config": {"root": "/x", "dataset": {"pth": "/y"}}}
     assert "did you mean 'path'" in refusal(client.post("/api/audits", json=bad), 400)
     odd = b'{"config": {"root": "/x", "dataset": {"\\ud800": 1}}}'  # no UTF-8 can say this

@@ -6,6 +6,7 @@ here needs Ray, and no model is trained.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +116,7 @@ def write_video(
     path: Path,
     pictures: Iterable[Pixels],
     *,
-    fps: int,
+    fps: int | Fraction,
     codec: str = "libx264",
     options: Mapping[str, str] = {"preset": "ultrafast"},
 ) -> None:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from csl_dist.training.batches import padded_batch, plan_batches, windows_of
+from csl_dist.config import TrainConfig
+from csl_dist.training.batches import most_frames, padded_batch, plan_batches, windows_of
 from csl_dist.training.models import ModelSpec
 from csl_dist.types import Span, Window
 
@@ -57,3 +58,27 @@ def test_batches_stay_below_the_limit_with_padding() -> None:
     assert [i for batch in batches for i in batch] == list(range(6))
     for batch in batches:
         assert len(batch) == 1 or max(lengths[i] for i in batch) * len(batch) <= 21
+
+
+@pytest.mark.parametrize(
+    ("lengths", "least", "most"),
+    [
+        ([500] * 12, 12, 12),  # fewer videos than steps: one a step
+        ([500] * 70, 32, 40),
+        ([60] * 1000, 32, 40),
+        ([20_000] * 50, 50, 50),  # one of these is more than a batch
+    ],
+)
+def test_auto_batches_make_tens_of_steps(lengths: list[int], least: int, most: int) -> None:
+    batches = plan_batches(lengths, most_frames(TrainConfig(), lengths))
+    assert least <= len(batches) <= most
+
+
+def test_auto_batches_of_much_footage_are_as_large_as_a_gpu_takes() -> None:
+    assert most_frames(TrainConfig(), [4000] * 10_000) == 8192
+
+
+def test_auto_batches_of_two_workers_make_as_many_steps_for_each() -> None:
+    lengths = [60] * 1000
+    one, two = (most_frames(TrainConfig(workers=n), lengths) for n in (1, 2))
+    assert two == one // 2

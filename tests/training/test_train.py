@@ -1,4 +1,5 @@
 import json
+from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 
@@ -230,6 +231,28 @@ def test_metrics_of_every_epoch_lie_beside_the_checkpoints(
     assert lines == store.metrics()
     assert lines[0]["train_loss"] == results[0].info.metrics["train_loss"]
     assert lines[0]["learning_rate"] == task.config.learning_rate
+
+
+@pytest.mark.parametrize("steps", [2, 11])
+def test_epoch_of_steps_passes_over_a_part_of_the_videos_or_over_all_several_times(
+    task: TrainingTask, steps: int
+) -> None:
+    config = replace(task.config, batch_frames=1, steps=steps)
+    batches = epoch_batches(replace(task, config=config), epoch=1)
+    assert len(batches) == steps
+    seen = Counter(window.video for batch in batches for window in batch)
+    assert max(seen.values()) - min(seen.get(a.video, 0) for a in task.annotations) <= 1
+    assert batches != epoch_batches(replace(task, config=config), epoch=2)
+
+
+def test_unweighted_training_counts_every_frame_alike(task: TrainingTask) -> None:
+    config = replace(task.config, epochs=1, learning_rate=1e-30, batch_frames=10**6)
+    model = replace(task.model, name="framewise", arguments={})
+    made = [replace(task, model=model, config=replace(config, weighted=w)) for w in (True, False)]
+    (weighted,), (plain,) = (list(train_epochs(t, read_features)) for t in made)
+    assert plain.info.class_weights == (1.0,) * NUM_CLASSES
+    assert weighted.info.class_weights != plain.info.class_weights
+    assert weighted.info.metrics["train_loss"] != plain.info.metrics["train_loss"]
 
 
 def test_windows_of_long_videos_are_trained_on_with_their_own_labels(task: TrainingTask) -> None:

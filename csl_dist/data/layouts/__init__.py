@@ -13,10 +13,10 @@ from typing import Any
 from csl_dist.config import DATASET_SECTIONS, DatasetConfig
 from csl_dist.data.dataset import FORM_ERRORS, Dataset, Fold, KnownSegment, read_errors
 from csl_dist.data.layouts.layout import Edge, Edits, Layout, Renaming
-from csl_dist.data.layouts.output import OutputFolder
 from csl_dist.data.media.sources import MediaNeed
 from csl_dist.data.splits import with_patterns, with_splits
 from csl_dist.errors import DataError
+from csl_dist.storage.output import OutputFolder
 from csl_dist.types import Video
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "KnownSegment",
     "Renaming",
     "corrected_labels",
+    "listed_in",
     "open_dataset",
     "read_dataset",
     "read_errors",
@@ -118,11 +119,17 @@ def write_renamed(
         videos=videos, renamings=renamings, frame_rates=frame_rates, current=current or {}
     )
     own = (file for video in videos for file in (video.labels, video.source) if file)
-    folder = OutputFolder(out, [config.path, *own, *edits.current.values(), *inputs])
+    folder = OutputFolder(out, [*listed_in(config), *own, *edits.current.values(), *inputs])
     try:
         return LAYOUTS[config.layout].label_files(config).write(edits, folder)
     except OSError as error:
         raise DataError(f"can't write to {out}: {error.strerror or error}") from error
+
+
+def listed_in(config: DatasetConfig) -> list[str]:
+    """Files that a dataset section names itself; its folder is not one."""
+    named = (config.path, config.truth)
+    return [path for path in named if path is not None and not Path(path).is_dir()]
 
 
 def _of_another_form(path: str, config: DatasetConfig, error: Exception) -> DataError:

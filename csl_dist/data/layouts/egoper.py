@@ -16,7 +16,6 @@ import numpy as np
 from csl_dist.config import EgoperConfig
 from csl_dist.data.dataset import Dataset, KnownSegment
 from csl_dist.data.layouts.layout import Draft, Edits, Parts, refuse_missing
-from csl_dist.data.layouts.output import OutputFolder
 from csl_dist.data.layouts.segments import put_json, read_json, reading_from, renamed_segments
 from csl_dist.data.media.sources import (
     MediaNeed,
@@ -28,6 +27,7 @@ from csl_dist.data.media.sources import (
 from csl_dist.data.text import read_lines
 from csl_dist.data.tracks import SegmentTrack
 from csl_dist.errors import DataError
+from csl_dist.storage.output import OutputFolder
 from csl_dist.types import ErrorKind, Media, Split, Video
 
 ANNOTATIONS = "annotation.json"

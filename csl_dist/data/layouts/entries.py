@@ -11,10 +11,11 @@ from pathlib import Path
 
 from csl_dist.data.dataset import Dataset
 from csl_dist.data.layouts.layout import Edits, Renaming
-from csl_dist.data.layouts.output import OutputFolder, places, put_text
-from csl_dist.data.text import class_ids, read_lines
+from csl_dist.data.layouts.places import places
+from csl_dist.data.text import class_ids, put_text, read_lines
 from csl_dist.data.tracks import EntryTrack
 from csl_dist.errors import DataError
+from csl_dist.storage.output import OutputFolder
 from csl_dist.types import Video
 
 

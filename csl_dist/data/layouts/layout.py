@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from csl_dist.data.dataset import Dataset
-from csl_dist.data.layouts.output import OutputFolder
 from csl_dist.data.media.sources import MediaNeed
 from csl_dist.errors import DataError
+from csl_dist.storage.output import OutputFolder
 from csl_dist.types import Video
 
 DEFAULT_FOLDS = 5

@@ -40,7 +40,8 @@ class ManifestLayout:
         if manifest.exists():
             raise DataError(f"{manifest} exists already; remove it, or give another --out")
         with manifest.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, fieldnames=["id", "source", "labels", "fps"])
+            columns = ["id", "source", "labels", "fps"]
+            writer = csv.DictWriter(file, fieldnames=columns, lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows)
         return Draft(

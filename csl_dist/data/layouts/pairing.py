@@ -4,7 +4,7 @@ import os
 from collections import Counter
 from pathlib import Path
 
-from csl_dist.data.media.sources import FEATURE_SUFFIXES, VIDEO_SUFFIXES
+from csl_dist.data.media.sources import FEATURE_SUFFIXES, VIDEO_SUFFIXES, files_below
 from csl_dist.data.text import read_lines
 from csl_dist.errors import DataError
 from csl_dist.types import frame_seconds
@@ -15,7 +15,7 @@ MEDIA_SUFFIXES = (*VIDEO_SUFFIXES, *(s for s in FEATURE_SUFFIXES if s not in LAB
 
 def paired_rows(path: Path, base: Path) -> list[dict[str, object]]:
     """One row per media file that has a text file of its name; paths are relative to `base`."""
-    files = sorted(file for file in path.rglob("*") if file.is_file())
+    files = files_below(path)
     labels = {file.stem: file for file in files if file.suffix.lower() in LABEL_SUFFIXES}
     media = {file.stem: file for file in files if file.suffix.lower() in MEDIA_SUFFIXES}
     stems = Counter(file.stem for file in files if file.suffix.lower() in MEDIA_SUFFIXES)

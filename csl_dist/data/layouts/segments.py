@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from csl_dist.data.layouts.layout import Edge, Renaming
-from csl_dist.data.layouts.output import put_text
+from csl_dist.data.text import put_text
 from csl_dist.errors import DataError
 from csl_dist.types import Video
 

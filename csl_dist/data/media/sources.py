@@ -1,5 +1,7 @@
 """Find a video's pixels or features in a folder; nothing here opens them."""
 
+import os
+import re
 from pathlib import Path
 from typing import Literal
 
@@ -10,6 +12,7 @@ MediaNeed = Literal["required", "optional"]
 
 VIDEO_SUFFIXES = (".mp4", ".avi", ".mkv", ".mov", ".webm")
 FEATURE_SUFFIXES = (".npy", ".h5", ".hdf5", ".zarr", ".txt")
+ARRAY_IN_FILE = re.compile(r"(.*?\.(?:h5|hdf5|zarr))#(.*)", re.IGNORECASE)
 PICKLE_SUFFIXES = (".pkl", ".pickle", ".pt", ".pth")
 
 
@@ -23,13 +26,32 @@ def find_features(folder: Path, stem: str) -> Path | None:
 
 def media_of(source: str) -> Media:
     """What a path is, by its name: feature file, video file, or else a folder of frames."""
-    path = Path(source.partition("#")[0])
+    path = Path(file_and_array(source)[0])
     suffix = path.suffix.lower()
     if path.is_dir() and suffix != ".zarr":
         return Media.FRAMES
     if suffix in (*FEATURE_SUFFIXES, *PICKLE_SUFFIXES):
         return Media.FEATURES
     return Media.VIDEO if suffix else Media.FRAMES
+
+
+def file_and_array(source: str) -> tuple[str, str]:
+    """The two parts of `file.h5#name`; the name is empty where a # is a part of the file's."""
+    named = ARRAY_IN_FILE.fullmatch(source)
+    return (named[1], named[2]) if named else (source, "")
+
+
+def files_below(folder: Path) -> list[Path]:
+    """All files below a folder, sorted; links to folders are followed, each folder once."""
+    found, seen = [], set()
+    for place, folders, names in os.walk(folder, followlinks=True):
+        real = os.path.realpath(place)
+        if real in seen:
+            folders.clear()  # a link back up
+            continue
+        seen.add(real)
+        found += [Path(place, name) for name in names]
+    return sorted(file for file in found if file.is_file())
 
 
 def _with_suffix(folder: Path, stem: str, suffixes: tuple[str, ...]) -> Path | None:

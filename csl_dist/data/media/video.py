@@ -96,6 +96,16 @@ class VideoFile:
         return contents.of_video(self.path)
 
 
+def header_rate(path: str) -> float | None:
+    """Frames a second as a file's header has it, which need not be true; None if it has none."""
+    try:
+        with _open(path) as container:
+            rate = container.streams.video[0].average_rate
+    except DataError:
+        return None
+    return float(rate) if rate else None
+
+
 def _ticks(container: Any, stream: Any, num_packets: int | None = None) -> IntArray:
     """Timestamps of the packets, ascending, in the stream's own unit."""
     packets = itertools.islice(container.demux(stream), num_packets)

@@ -21,7 +21,7 @@ def job_routes(context: ServiceContext) -> APIRouter:
         """Starts a run as a Ray job; only if the service was started with --allow-submit."""
         if not settings.allow_submit:
             raise HTTPException(403, "this service was not started with --allow-submit")
-        root, job = submit(form, settings.jobs_address)
+        root, job = submit(form, settings)
         ids = {url: name for name, url in audit_ids([*pool.ids().values(), root]).items()}
         return json_response({"audit": ids[root], "job": job}, status=202)
 

@@ -1,6 +1,7 @@
 """Routes that show a video: its file in byte ranges, or single frames as pictures."""
 
 import mimetypes
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ from fastapi.responses import FileResponse
 from csl_dist.service.audits import NotFoundError, OpenAudit
 from csl_dist.service.context import ServiceContext
 from csl_dist.service.forms import Frame, VideoId
-from csl_dist.service.media import frame_picture
+from csl_dist.service.media import Folders, frame_picture, may_show, media_folders, outside
 from csl_dist.types import Media
 
 MAX_WIDTH = 960
@@ -21,11 +22,18 @@ def media_routes(context: ServiceContext) -> APIRouter:
     routes = APIRouter(prefix="/api/audits", tags=["media"])
     pool = context.pool
 
+    def folders_of(opened: OpenAudit) -> Folders:
+        return media_folders(opened.audit.config.dataset, context.settings.media)
+
     @routes.get("/{audit}/media", response_class=FileResponse)
     def play(audit: str, video: VideoId) -> Response:
         """A video's file, or byte ranges of it."""
-        found = pool.read(audit, None, lambda opened: opened.video(video))
-        path = Path(found.source)
+        found, folders = pool.read(
+            audit, None, lambda opened: (opened.video(video), folders_of(opened))
+        )
+        if not may_show(found, folders):
+            raise NotFoundError(outside(found))
+        path = Path(os.path.realpath(found.source))
         if found.media is not Media.VIDEO or not path.is_file():
             raise NotFoundError(f"video {video!r} has no video file on this machine")
         kind = mimetypes.guess_type(path.name)[0] or ""
@@ -44,7 +52,8 @@ def media_routes(context: ServiceContext) -> APIRouter:
 
         def picture(opened: OpenAudit) -> bytes:
             found = opened.video(video)
-            return frame_picture(found, opened.audit.annotation(video), frame, width)
+            annotation = opened.audit.annotation(video)
+            return frame_picture(found, annotation, frame, width, folders_of(opened))
 
         content = pool.read(audit, None, picture)
         headers = {"cache-control": "private, max-age=3600"}

@@ -15,8 +15,9 @@ def system_routes(context: ServiceContext) -> APIRouter:
     settings = context.settings
 
     @routes.get("/api/health", response_model=Health)
-    def health() -> Response:
+    async def health() -> Response:
         """Says that the service is running; needs no token."""
+        # Not in a thread: all of these may wait for a database that gives no answer.
         return json_response({"status": "ok", "version": csl_dist.__version__})
 
     @routes.get("/metrics", response_class=Response)

@@ -1,5 +1,6 @@
 """Routes of videos: the list of an audit's videos, and the labels and flags of one."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from csl_dist.service.audits import OpenAudit
 from csl_dist.service.context import ServiceContext
 from csl_dist.service.encoding import check_size, json_response, rounded_lists, table_rows
 from csl_dist.service.forms import Limit, Offset, Revision, VideoId
-from csl_dist.service.media import shown_as
+from csl_dist.service.media import media_folders, shown_as
 from csl_dist.service.responses import VideoFacts, VideoPage
 from csl_dist.types import runs_of
 
@@ -31,15 +32,17 @@ def video_routes(context: ServiceContext) -> APIRouter:
     @routes.get("/{audit}/video", response_model=VideoFacts)
     def describe_video(audit: str, video: VideoId, revision: Revision = None) -> Response:
         """A video's labels, times and flags, and how it can be shown."""
-        return json_response(pool.read(audit, revision, lambda opened: _video_facts(opened, video)))
+        more = context.settings.media
+        facts = pool.read(audit, revision, lambda opened: _video_facts(opened, video, more))
+        return json_response(facts)
 
     return routes
 
 
-def _video_facts(opened: OpenAudit, video_id: str) -> dict[str, Any]:
+def _video_facts(opened: OpenAudit, video_id: str, more: Sequence[str]) -> dict[str, Any]:
     video, audit = opened.video(video_id), opened.audit
     annotation = audit.annotation(video_id)
-    media, note = shown_as(video, annotation)
+    media, note = shown_as(video, annotation, media_folders(audit.config.dataset, more))
     fps = annotation.timeline.fps or 1.0
     even_T = np.arange(annotation.num_frames) / fps
     is_even = np.abs(annotation.times_T - even_T).max(initial=0.0) < 0.25 / fps

@@ -1,0 +1,328 @@
+"""Verify: everything that a run root holds, compared with the hashes that were written with it.
+
+What is damaged is named, with what would be made again for it. Forgetting it takes its record
+away, so that the next command makes it again, from the same inputs and so with the same bytes.
+"""
+
+import contextlib
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from csl_dist.audit.revision import AuditStore
+from csl_dist.errors import CslError, DamagedError, StorageError
+from csl_dist.features.catalog import CatalogEntry, catalog, damages, remove
+from csl_dist.predict.trajectories import TrajectoryStore
+from csl_dist.run import feature_storage
+from csl_dist.score.formulas import trajectory_scores
+from csl_dist.score.settings import AuditSettings
+from csl_dist.score.store import ScoreStore, version_of
+from csl_dist.storage.ledger import Unit
+from csl_dist.storage.paths import RunPaths
+from csl_dist.storage.run_file import read_run_config, read_run_file, require_videos_as_written
+from csl_dist.storage.url import Storage
+from csl_dist.training.checkpoints import CheckpointStore
+from csl_dist.training.opened import training_record
+
+
+class Kind(StrEnum):
+    """What a run root holds; each is made again by a command."""
+
+    RUN = "run"
+    FEATURES = "features"
+    CHECKPOINTS = "checkpoints"
+    TRAJECTORIES = "trajectories"
+    SCORES = "scores"
+    AUDITS = "audits"
+    REVIEWS = "reviews"
+
+
+REMADE_BY = {
+    Kind.RUN: "the next command on the config writes it again",
+    Kind.FEATURES: "`csl extract` makes the features of this video again",
+    Kind.CHECKPOINTS: "`csl train` trains these epochs again",
+    Kind.TRAJECTORIES: "`csl audit` predicts it again",
+    Kind.SCORES: "`csl audit` scores it again",
+    Kind.AUDITS: "`csl audit` makes a new audit",
+    Kind.REVIEWS: "nothing can make decisions again: restore a copy, or try `sqlite3 … .recover`",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Damage:
+    """Something that is not as it was written."""
+
+    kind: Kind
+    what: str
+    """Names it, and what is wrong."""
+    remade: str
+    """What makes it again."""
+    forget: Callable[[], None] | None
+    """Takes it away, so that it is made again; None where nothing can."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One stored thing to read and compare."""
+
+    kind: Kind
+    places: tuple[str, ...]
+    """URLs of its data and of its record: of files, or of folders of them."""
+    find: Callable[[], list[Damage]]
+
+    def concerns(self, place: str) -> bool:
+        """Whether something at a place belongs to what is checked."""
+        return any(f"{place}/".startswith(f"{own}/") for own in self.places)
+
+
+def checks(root: str) -> list[Check]:
+    """All that there is to compare below a run root, also of earlier configs."""
+    paths = RunPaths(Storage(root))
+    keys = [key.split("/") for key in paths.root.list_keys()]
+    found = _run_checks(paths)
+    # A shared store is checked too; without a readable run.json, the root's own.
+    store = paths.features
+    with contextlib.suppress(CslError):
+        store = feature_storage(read_run_config(root))
+    found += [
+        Check(
+            kind=Kind.FEATURES,
+            places=(
+                f"{store.url}/{entry.encoder}/{entry.key}",
+                f"{store.url}/{entry.encoder}/records/videos/{entry.key.replace('/', '@')}.json",
+            ),
+            find=partial(_feature_damages, store, entry),
+        )
+        for entry in catalog(store)
+        if entry.stored is not None or entry.damage is not None
+    ]
+    found += _checkpoint_checks(paths, keys)
+    scorers = {parts[0] for parts in keys if parts[1:2] in (["records"], ["groups"])}
+    for scorer in sorted(scorers - {paths.scores.url.rsplit("/", 1)[1]}):
+        found += _trajectory_checks(TrajectoryStore(paths.root.child(scorer)), paths, scorer)
+    scores = ScoreStore(paths.scores)
+    found += [
+        Check(
+            kind=Kind.SCORES,
+            places=(
+                f"{paths.scores.url}/{unit.name}/{unit.fingerprint}",
+                f"{paths.scores.url}/records/{unit.name}@{unit.fingerprint}.json",
+            ),
+            find=partial(_score_damages, paths, unit),
+        )
+        for unit in sorted(scores.done(), key=lambda unit: (unit.name, unit.fingerprint))
+    ]
+    found += [
+        Check(
+            kind=Kind.AUDITS,
+            places=(paths.audit(number).url,),
+            find=partial(_audit_damages, AuditStore(paths), number),
+        )
+        for number in AuditStore(paths).numbers()
+    ]
+    return found + _review_checks(paths)
+
+
+def forget_damage(root: str, place: str) -> list[Damage]:
+    """Takes away what is damaged at a place, or in the folder of it; what that was."""
+    found = [damage for check in checks(root) if check.concerns(place) for damage in check.find()]
+    for damage in found:
+        if damage.forget is not None:
+            damage.forget()
+    return [damage for damage in found if damage.forget is not None]
+
+
+def _damage(
+    kind: Kind, what: str, forget: Callable[[], None] | None, remade: str | None = None
+) -> Damage:
+    return Damage(kind=kind, what=what, remade=remade or REMADE_BY[kind], forget=forget)
+
+
+def _nothing() -> None:
+    """What is written anew by the next command needs no forgetting."""
+
+
+def _run_checks(paths: RunPaths) -> list[Check]:
+    def find(read: Callable[[], object]) -> list[Damage]:
+        try:
+            read()
+        except DamagedError as error:
+            return [_damage(Kind.RUN, str(error), _nothing)]
+        return []
+
+    reads: dict[str, Callable[[], object]] = {
+        RunPaths.RUN: lambda: read_run_file(paths.root.url),
+        RunPaths.VIDEO_LIST: lambda: require_videos_as_written(paths.root),
+    }
+    return [
+        Check(kind=Kind.RUN, places=(f"{paths.root.url}/{key}",), find=partial(find, read))
+        for key, read in reads.items()
+        if paths.root.exists(key)
+    ]
+
+
+def _feature_damages(store: Storage, entry: CatalogEntry) -> list[Damage]:
+    where = f"features of video {entry.video!r} (encoder {entry.encoder})"
+    spans = [] if entry.stored is None else next(iter(damages(store, [entry])))
+    reason = entry.damage or f"frames {', '.join(spans)} are not as they were written"
+    if entry.damage is None and not spans:
+        return []
+    return [_damage(Kind.FEATURES, f"{where}: {reason}", partial(remove, store, [entry]))]
+
+
+def _checkpoint_checks(paths: RunPaths, keys: Sequence[Sequence[str]]) -> list[Check]:
+    found = []
+    folds = {(p[0], p[1]) for p in keys if len(p) > 2 and p[1].startswith("fold-")}
+    for scorer, fold in sorted(folds):
+        folder = paths.root.child(f"{scorer}/{fold}")
+        found.append(
+            Check(
+                kind=Kind.CHECKPOINTS,
+                places=(f"{folder.url}/{RunPaths.TRAINING}",),
+                find=partial(_training_damages, folder),
+            )
+        )
+    trainings = {tuple(p[:4]) for p in keys if len(p) > 5 and p[2:3] == ["checkpoints"]}
+    for scorer, fold, middle, training in sorted(trainings):
+        storage = paths.root.child(f"{scorer}/{fold}/{middle}/{training}")
+        found.append(
+            Check(
+                kind=Kind.CHECKPOINTS,
+                places=(storage.url,),
+                find=partial(_epoch_damages, CheckpointStore(storage), f"{scorer}/{fold}"),
+            )
+        )
+    return found
+
+
+def _training_damages(folder: Storage) -> list[Damage]:
+    try:
+        if folder.exists(RunPaths.TRAINING):
+            training_record(folder)
+    except DamagedError as error:
+        remade = "`csl train` writes it again, and trains nothing that is there"
+        forget = partial(folder.delete, RunPaths.TRAINING)
+        return [_damage(Kind.CHECKPOINTS, str(error), forget, remade)]
+    return []
+
+
+def _epoch_damages(store: CheckpointStore, place: str) -> list[Damage]:
+    return [
+        _damage(Kind.CHECKPOINTS, f"{place}, epoch {epoch}: {why}", partial(store.remove, epoch))
+        for epoch, why in store.damages()
+    ]
+
+
+def _trajectory_checks(store: TrajectoryStore, paths: RunPaths, scorer: str) -> list[Check]:
+    folder = paths.root.child(scorer)
+
+    def find(part: str) -> list[Damage]:
+        why = store.damage(part)
+        forget = partial(store.remove, part)
+        what = f"trajectory of {part} under {scorer}: {why}"
+        return [] if why is None else [_damage(Kind.TRAJECTORIES, what, forget)]
+
+    def find_rows() -> list[Damage]:
+        try:
+            reasons = [why for g in store.open_groups() if (why := store.damage_of_rows(g))]
+        except StorageError as error:
+            reasons = [str(error)]
+        what = f"rows in the making under {scorer}: "
+        return [_damage(Kind.TRAJECTORIES, what + why, store.remove_rows) for why in reasons[:1]]
+
+    rows = tuple(f"{folder.url}/{name}" for name in ("rows.zarr", "groups", "records/rows"))
+    return [
+        Check(kind=Kind.TRAJECTORIES, places=rows, find=find_rows),
+        *(
+            Check(
+                kind=Kind.TRAJECTORIES,
+                places=(
+                    f"{folder.url}/trajectories.zarr/{part}",
+                    f"{folder.url}/records/published/{part}",
+                ),
+                find=partial(find, part),
+            )
+            for part in sorted(store.published_fingerprints())
+        ),
+    ]
+
+
+def _score_damages(paths: RunPaths, unit: Unit) -> list[Damage]:
+    store = ScoreStore(paths.scores)
+    why = store.damage(unit)
+    if why is None:
+        return []
+    what = f"scores of {unit.name.replace('/', ' under ')}: {why}"
+    return [_damage(Kind.SCORES, what, partial(_rescore, paths, unit))]
+
+
+def _rescore(paths: RunPaths, unit: Unit) -> None:
+    """Takes scores away; makes them again at once where their labels and trajectory are there.
+
+    No other command could do that for labels that `csl relabel` was given.
+    """
+    store = ScoreStore(paths.scores)
+    for settings, video, scorer in _users(paths, unit):
+        try:
+            annotation, class_weights_C = store.read_annotation(video, scorer, unit.fingerprint)
+            trajectory = TrajectoryStore(paths.scorer(scorer)).trajectory(video)
+            config = settings.score
+            weights_C = class_weights_C if config.weighted else np.ones_like(class_weights_C)
+            by_name = trajectory_scores(trajectory, annotation.labels_T, weights_C, config)
+            made = version_of(annotation, trajectory.fingerprint, weights_C, config)
+        except CslError:
+            continue
+        if made == unit.fingerprint:
+            store.write(annotation, scorer, made, by_name, class_weights_C)
+            return
+    store.remove([unit])
+
+
+def _users(paths: RunPaths, unit: Unit) -> Iterator[tuple[AuditSettings, str, str]]:
+    """Settings, video and scorer of the audits that have a version of a video's scores."""
+    audits = AuditStore(paths)
+    for number in audits.numbers():
+        with contextlib.suppress(CslError):
+            record = audits.record(number)
+            for scorer, videos in record.scores.items():
+                for video, made in videos.items():
+                    if ScoreStore.unit(video, scorer, made) == unit:
+                        yield record.settings, video, scorer
+
+
+def _audit_damages(store: AuditStore, number: int) -> list[Damage]:
+    remade = {
+        RunPaths.METRICS: "`csl evaluate` measures again",
+        RunPaths.FLAGS_CSV: "it is written again from flags.parquet",
+    }
+    return [
+        _damage(
+            Kind.AUDITS,
+            f"audit {number}: {why}",
+            partial(store.repair, number, key),
+            remade.get(key),
+        )
+        for key, why in store.damages(number)
+    ]
+
+
+def _review_checks(paths: RunPaths) -> list[Check]:
+    if not paths.root.is_local or not (file := Path(paths.root.url) / RunPaths.REVIEWS).is_file():
+        return []
+
+    def find() -> list[Damage]:
+        try:
+            uri = f"{file.as_uri()}?mode=ro"
+            with contextlib.closing(sqlite3.connect(uri, uri=True)) as database:
+                [[answer], *_] = database.execute("PRAGMA integrity_check").fetchall()
+        except sqlite3.Error as error:
+            answer = str(error)
+        what = f"decisions of reviewers in {file}: {answer}"
+        return [] if answer == "ok" else [_damage(Kind.REVIEWS, what, None)]
+
+    return [Check(kind=Kind.REVIEWS, places=(str(file),), find=find)]

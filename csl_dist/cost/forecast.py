@@ -1,0 +1,280 @@
+"""Forecast: what a run has still to do on this machine, how long that takes and how much it writes.
+
+Times come from a measurement of some seconds on this machine's own cores or GPU; starting Ray and
+its workers, and writing checkpoints, have times of their own.
+"""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from csl_dist.config import CNN, RunConfig
+from csl_dist.cost.measure import BRIEF, measured_rates
+from csl_dist.cost.plan import (
+    DECODED_PER_CPU,
+    GPUS,
+    SUPPOSED_FPS,
+    Footage,
+    Machines,
+    StagePlan,
+    plan_run,
+)
+from csl_dist.cost.rates import Rates, StageRate
+from csl_dist.cost.recipes import Machine
+from csl_dist.cost.words import size_words
+from csl_dist.data.dataset import Dataset
+from csl_dist.data.facts import DatasetFacts, dataset_facts
+from csl_dist.data.feature_files import inspect
+from csl_dist.data.media.pixels import PixelSource, pixel_source
+from csl_dist.errors import CslError, StorageError
+from csl_dist.features.encoders import FEATURE_WIDTH
+from csl_dist.features.store import FeatureStore
+from csl_dist.predict.trajectories import TrajectoryStore
+from csl_dist.storage.url import Storage, key_part
+from csl_dist.training.inputs import Inputs
+from csl_dist.training.scorers import train_config
+from csl_dist.training.train import settings_fingerprint
+from csl_dist.types import Media, Split
+
+START_SECONDS = {"extract": 12.0, "train": 20.0, "audit": 5.0}
+"""Of Ray and of the workers of a stage."""
+EPOCH_SECONDS = 0.4
+"""To write a checkpoint and hand it on."""
+END_SECONDS = 15.0
+"""Scores, flags and the report, at the least."""
+END_SHARE = 0.05
+"""The same as a share of all that comes before."""
+LONG_SECONDS = 3600.0
+SLOW_FLOPS = 5e9
+UNMEASURED_SECONDS = 30.0
+"""A run that takes no longer by slow rates is not worth a measurement of some seconds."""
+SPARE_BYTES = 1e9
+"""Room on the disk that a run leaves to others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageForecast:
+    """What is left of one stage."""
+
+    stage: str
+    work: str
+    seconds: float
+    num_bytes: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """What is left of a run."""
+
+    stages: tuple[StageForecast, ...]
+    machine: Machine
+    free_bytes: float | None
+    """Room where the run writes; None where that is a bucket."""
+
+    @property
+    def seconds(self) -> float:
+        return sum(stage.seconds for stage in self.stages)
+
+    @property
+    def num_bytes(self) -> float:
+        return sum(stage.num_bytes for stage in self.stages)
+
+    def refusal(self, root: str) -> str | None:
+        """Why the run can't be done here: the disk is too small."""
+        if self.free_bytes is None or self.num_bytes + SPARE_BYTES < self.free_bytes:
+            return None
+        largest = max(self.stages, key=lambda stage: stage.num_bytes)
+        remedy = (
+            "set checkpoints.keep: last, fewer train.epochs or a smaller preset"
+            if largest.stage.startswith("train")
+            else "set a lower dataset.fps"
+        )
+        return (
+            f"the run will write about {size_words(self.num_bytes)}, most of it in "
+            f"`{largest.stage}`, but {root} has {size_words(self.free_bytes)} free; {remedy}, or "
+            "another root"
+        )
+
+    def advice(self) -> str | None:
+        """What would be faster, where the run takes more than an hour."""
+        if self.seconds < LONG_SECONDS:
+            return None
+        slowest = max(self.stages, key=lambda stage: stage.seconds)
+        if slowest.stage == "extract":
+            way = "a lower dataset.fps, a smaller features.size"
+        else:
+            way = "fewer train.epochs, a smaller preset, fewer scorers"
+        gpu = "" if self.machine.gpus else ", a GPU, a cluster (csl submit)"
+        return f"faster: {way}{gpu}, or what `csl init --recipe quick` writes"
+
+
+def forecast(
+    config: RunConfig,
+    dataset: Dataset,
+    machine: Machine,
+    *,
+    facts: DatasetFacts | None = None,
+    left: Mapping[str, float] | None = None,
+) -> Forecast:
+    """What a config means on this machine; `left` is the share of each stage that is not done."""
+    footage = footage_of(config, dataset, facts or dataset_facts(dataset))
+    share = left or {}
+
+    def plans(rates: Rates) -> list[tuple[StagePlan, float]]:
+        machines = Machines(
+            num_gpus=machine.gpus or machine.cores,
+            gpu=GPUS["a100"],
+            utilisation=1.0,
+            cpus_per_gpu=max(1, machine.cores // max(1, machine.gpus)),
+            rates=rates,
+        )
+        every = [(plan, share.get(plan.stage, 1.0)) for plan in plan_run(config, footage, machines)]
+        return [(plan, remaining) for plan, remaining in every if remaining > 0]
+
+    made = plans(slow_rates(config, footage))
+    if sum(plan.hours * remaining for plan, remaining in made) * 3600 > UNMEASURED_SECONDS:
+        made = plans(measured_rates(config, footage, _first_pixels(dataset), BRIEF))
+    stages = _with_starts(made, config, footage, machine)
+    before = sum(stage.seconds for stage in stages)
+    end = StageForecast(
+        stage="score, flag, report",
+        work=f"{len(footage.held_out):,} videos",
+        seconds=max(END_SECONDS, END_SHARE * before),
+        num_bytes=0.0,
+    )
+    return Forecast(stages=(*stages, end), machine=machine, free_bytes=free_bytes(config.root))
+
+
+def _with_starts(
+    plans: Sequence[tuple[StagePlan, float]], config: RunConfig, footage: Footage, machine: Machine
+) -> list[StageForecast]:
+    """Plans and what is left of each, as stages that also take time to start."""
+    side_by_side = min(machine.gpus or machine.cores, footage.num_folds * config.train.workers)
+    stages, started = [], set()
+    for plan, remaining in plans:
+        kind = plan.stage.split()[0]
+        seconds = plan.hours * 3600 * remaining
+        if kind not in started:
+            seconds += START_SECONDS[kind]
+        if kind == "train":
+            seconds += EPOCH_SECONDS * plan.num_units * remaining / side_by_side
+        started.add(kind)
+        stages.append(
+            StageForecast(
+                stage=plan.stage,
+                work=work_words(plan, config, footage, remaining),
+                seconds=seconds,
+                num_bytes=plan.num_bytes * remaining,
+            )
+        )
+    return stages
+
+
+def slow_rates(config: RunConfig, footage: Footage) -> Rates:
+    """Rates that a core reaches at the least: what is short by these needs no measurement."""
+    stages = ["extract", *(f"{do} {name}" for do in ("train", "audit") for name in config.scorers)]
+    return Rates(
+        device="a slow core",
+        on_gpu=False,
+        stages={stage: StageRate(flops_per_second=SLOW_FLOPS, num_frames=0) for stage in stages},
+        decoded_per_cpu=DECODED_PER_CPU if footage.has_pixels else None,
+    )
+
+
+def _first_pixels(dataset: Dataset) -> PixelSource | None:
+    """A video to time the decoding of; None where none is here."""
+    pixels = (
+        v for v in dataset.videos if v.media is not Media.FEATURES and Path(v.source).exists()
+    )
+    first = next(pixels, None)
+    return None if first is None else pixel_source(first)
+
+
+def footage_of(config: RunConfig, dataset: Dataset, facts: DatasetFacts) -> Footage:
+    """Lengths in sampled frames, by the labels."""
+    fps = config.dataset.fps or facts.source_fps or SUPPOSED_FPS
+    typical = median(facts.seconds.values()) if facts.seconds else 1.0
+    frames = {
+        video.id: max(1, round(facts.seconds.get(video.id, typical) * fps))
+        for video in dataset.videos
+    }
+    in_split = {s: tuple(frames[v.id] for v in dataset.in_split(s)) for s in Split}
+    held_out = in_split[Split.AUDIT] + in_split[Split.VAL]
+    folds = len(dataset.folds)
+    return Footage(
+        train=held_out if folds > 1 else in_split[Split.TRAIN],
+        held_out=held_out,
+        copies=(in_split[Split.VAL] or held_out)[: config.audit.swapped_copies],
+        has_pixels=facts.has_pixels,
+        num_classes=facts.num_classes,
+        num_features=FEATURE_WIDTH if facts.has_pixels else _brought_width(dataset),
+        num_folds=max(1, folds),
+    )
+
+
+def _brought_width(dataset: Dataset) -> int:
+    for video in dataset.videos:
+        try:
+            expected = dataset.track(video).num_frames(video.source_fps)
+            return inspect(video.source, expected).width
+        except CslError:
+            continue  # `check` tells of it
+    return FEATURE_WIDTH
+
+
+def shares_left(inputs: Inputs) -> dict[str, float]:
+    """The share of each stage that is not done yet, by the names that a plan has for them."""
+    run, base = inputs.run, inputs.features.base
+    shares = {}
+    if isinstance(base, FeatureStore) and inputs.features.to_extract:
+        shares["extract"] = len(base.missing()) / len(inputs.features.to_extract)
+    held_out = {key_part(video.id) for video in run.dataset.in_split(Split.AUDIT, Split.VAL)}
+    for scorer, own in run.config.scorers.items():
+        if scorer == CNN:
+            continue
+        if own.train:
+            shares[f"train {scorer}"] = _epochs_left(inputs, scorer)
+        published = TrajectoryStore(run.paths.scorer(scorer)).published_fingerprints()
+        unpredicted = 1 - len(held_out & published.keys()) / max(1, len(held_out))
+        shares[f"audit {scorer}"] = max(unpredicted, shares.get(f"train {scorer}", 0.0))
+    return shares
+
+
+def _epochs_left(inputs: Inputs, scorer: str) -> float:
+    """The share of epochs that trainings of the present settings have not published."""
+    run, config = inputs.run, train_config(inputs.run.config, scorer)
+    settings = settings_fingerprint(inputs.model_spec(scorer), config, run.dataset.classes)
+    done = 0
+    for fold in run.dataset.folds:
+        record = inputs.checkpoints.current(scorer, fold.index)
+        if record is not None and record.settings == settings:
+            done += inputs.checkpoints.store(scorer, fold.index).resume_point(config.epochs)
+    return 1 - done / (config.epochs * len(run.dataset.folds))
+
+
+def work_words(plan: StagePlan, config: RunConfig, footage: Footage, left: float) -> str:
+    """How much a stage has to do."""
+    part = "" if left > 0.999 else f", {left:.0%} of it left"
+    if plan.stage == "extract":
+        num_frames = sum(footage.held_out) + (sum(footage.train) if footage.num_folds == 1 else 0)
+        return f"{num_frames:,} frames{part}"
+    folds = f" x {footage.num_folds} folds" if footage.num_folds > 1 else ""
+    if plan.stage.startswith("train"):
+        return f"{config.train.epochs} epochs{folds}{part}"
+    return f"{len(footage.held_out):,} videos x {config.train.epochs} checkpoints{part}"
+
+
+def free_bytes(root: str) -> float | None:
+    """Room on the disk of a root that may not exist yet; None for a bucket."""
+    storage = Storage(root)
+    if not storage.is_local:
+        return None
+    place = Path(storage.url)
+    while not place.exists():
+        place = place.parent
+    try:
+        return float(shutil.disk_usage(place).free)
+    except OSError as error:
+        raise StorageError(f"can't tell the free space of {place}: {error.strerror}") from error

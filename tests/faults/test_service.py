@@ -1,0 +1,225 @@
+"""The service on a bad day: connections that ask nothing, forged roots, a database that hangs."""
+
+import os
+import socket
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from served import client_of, refusal
+
+from csl_dist.config import ManifestConfig, RunConfig, ScorerConfig
+from csl_dist.errors import ConfigError
+from csl_dist.review.store import ReviewStore, store_of
+from csl_dist.service import connections, guard
+from csl_dist.service.deployment import Server
+from csl_dist.service.jobs import refuse_beyond
+from csl_dist.service.settings import ServiceSettings
+from csl_dist.storage.paths import RunPaths
+from csl_dist.storage.run_file import put_videos, read_videos
+from csl_dist.storage.url import Storage
+
+TOKEN = "t" * 20
+
+
+@contextmanager
+def served(root: str) -> Iterator[int]:
+    """A real server without Ray; its port."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    store_of(root, None).create()
+    server = Server(ServiceSettings(roots=(root,), port=port))
+    for _ in range(200):
+        try:
+            health(port)
+            break
+        except OSError:
+            time.sleep(0.05)
+    try:
+        yield port
+    finally:
+        server.stop()
+
+
+def health(port: int) -> int:
+    url = f"http://127.0.0.1:{port}/api/health"
+    with urllib.request.urlopen(url, timeout=20) as answer:
+        return int(answer.status)
+
+
+def is_closed(connection: socket.socket, seconds: float) -> bool:
+    connection.settimeout(seconds)
+    try:
+        return connection.recv(1) == b""
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
+
+
+def test_hundreds_of_idle_connections_keep_nobody_out(made_root: str) -> None:
+    with served(made_root) as port, ExitStack() as stack:
+        for _ in range(connections.MAX_CONNECTIONS + 8):
+            stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+        assert health(port) == 200
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nX: "])
+def test_connection_whose_first_request_never_ends_is_closed(
+    made_root: str, monkeypatch: pytest.MonkeyPatch, sent: bytes
+) -> None:
+    monkeypatch.setattr(connections, "FIRST_REQUEST_SECONDS", 0.5)
+    with served(made_root) as port, socket.create_connection(("127.0.0.1", port)) as idle:
+        idle.sendall(sent)
+        assert is_closed(idle, 20)
+
+
+def test_body_that_never_ends_is_refused(made_root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "MAX_BODY_SECONDS", 0.5)
+    head = b"POST /api/audits/run/reviews HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99\r\n"
+    with served(made_root) as port, socket.create_connection(("127.0.0.1", port)) as slow:
+        slow.sendall(head + b"Content-Type: application/json\r\n\r\n{")
+        slow.settimeout(20)
+        assert b" 408 " in slow.recv(100)
+
+
+def test_database_that_hangs_leaves_the_rest_of_the_service_alive(
+    made_root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thawed = threading.Event()
+
+    def never(*_: object, **__: object) -> list[object]:
+        thawed.wait(60)
+        return []
+
+    monkeypatch.setattr(ReviewStore, "after", never)
+    with served(made_root) as port:
+        url = f"http://127.0.0.1:{port}/api/audits/run/progress"
+        waiting = [
+            threading.Thread(target=lambda: os.system(f"curl -s -m 30 {url} >/dev/null"))
+            for _ in range(50)
+        ]
+        for thread in waiting:
+            thread.start()
+        try:
+            assert health(port) == 200
+        finally:
+            thawed.set()
+            for thread in waiting:
+                thread.join()
+
+
+def forge_source(root: str, source: str) -> None:
+    """Makes the audit say that a video's file is another."""
+    folder = RunPaths(Storage(root)).audit(1)
+    videos = read_videos(folder)
+    put_videos(folder, [replace(v, source=source) if v.id == "v2" else v for v in videos])
+
+
+@pytest.mark.parametrize("way", ["another file", "linked file", "linked folder", "dots"])
+def test_forged_root_shows_no_file_outside_the_dataset(
+    made_root: str, made_folder: Path, tmp_path: Path, way: str
+) -> None:
+    secret = tmp_path / "secret.mp4"
+    secret.write_bytes(b"secret")
+    (tmp_path / "passwd").write_bytes(b"secret")
+    link = made_folder / f"link-{way.replace(' ', '-')}.mp4"
+    match way:
+        case "another file":
+            source = tmp_path / "passwd"
+        case "linked file":
+            link.symlink_to(secret)
+            source = link
+        case "linked folder":
+            link.symlink_to(tmp_path)
+            source = link / "secret.mp4"
+        case _:
+            source = made_folder / os.path.relpath(secret, made_folder)
+    try:
+        forge_source(made_root, str(source))
+        client = client_of(made_root)
+        for name in ("media?video=v2", "picture?video=v2&frame=3"):
+            sentence = refusal(client.get(f"/api/audits/run/{name}"), 404)
+            assert "--media FOLDER" in sentence
+        assert client.get("/api/audits/run/video?video=v2").json()["media"] == "missing"
+    finally:
+        link.unlink(missing_ok=True)
+
+
+def test_file_that_is_no_video_is_not_shown_even_from_the_datasets_folder(
+    made_root: str, made_folder: Path
+) -> None:
+    forge_source(made_root, str(made_folder / "manifest.csv"))
+    refusal(client_of(made_root).get("/api/audits/run/media?video=v2"), 404)
+
+
+def test_videos_of_a_folder_that_was_named_are_shown(
+    made_root: str, made_folder: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "elsewhere.mp4"
+    copy.write_bytes((made_folder / "v2.mp4").read_bytes())
+    forge_source(made_root, str(copy))
+    client = client_of(made_root, media=(str(tmp_path),))
+    assert client.get("/api/audits/run/media?video=v2").content == copy.read_bytes()
+
+
+def test_submitting_needs_a_token_on_this_machine_too() -> None:
+    with pytest.raises(ConfigError, match="needs --token"):
+        ServiceSettings(roots=("/r",), allow_submit=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"root": "/etc/run"}, "root is /etc/run, which is not below"),
+        ({"root": "/runs/../etc"}, "root is"),
+        ({"root": "/runs-of-others/x"}, "root is"),
+        ({"dataset": ManifestConfig(path="/home/me")}, "dataset.path is /home/me"),
+        (
+            {"dataset": ManifestConfig(path="/data/a", truth="/etc/passwd")},
+            "dataset.truth is /etc/passwd",
+        ),
+        ({"root": "s3://bucket/runs/../other/x"}, "root is s3"),
+        ({"scorers": {"x": ScorerConfig(model="os:system")}}, "names the model 'os:system'"),
+        ({"scorers": {"os:system": ScorerConfig()}}, "names the model 'os:system'"),
+    ],
+)
+def test_submitted_config_stays_where_the_service_was_started_for(
+    changes: dict[str, object], words: str
+) -> None:
+    settings = ServiceSettings(
+        roots=("/runs/a",),
+        token=TOKEN,
+        allow_submit=True,
+        submit_below=("/runs", "/data", "s3://bucket/runs"),
+        submit_models=("mine:Net",),
+    )
+    good = RunConfig(
+        root="/runs/b",
+        dataset=ManifestConfig(path="/data/a"),
+        scorers={"x": ScorerConfig(model="mine:Net"), "framewise": ScorerConfig()},
+    )
+    refuse_beyond(good, settings)
+    refuse_beyond(replace(good, root="s3://bucket/runs/b"), settings)
+    with pytest.raises(ConfigError, match=words):
+        refuse_beyond(replace(good, **changes), settings)  # type: ignore[arg-type]
+
+
+def test_requests_by_another_name_of_the_machine_are_refused(made_root: str) -> None:
+    client = client_of(made_root)
+    for host in ("evil.example", "127.0.0.1.evil.example", "", "localhost.evil:8000"):
+        assert client.get("/api/audits", headers={"host": host}).status_code == 421
+    for origin in ("http://evil.example", "null", "http://127.0.0.1:9999"):
+        assert client.get("/api/audits", headers={"origin": origin}).status_code == 403
+
+
+def test_pages_may_load_nothing_from_elsewhere(made_root: str) -> None:
+    policy = client_of(made_root).get("/").headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
