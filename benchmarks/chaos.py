@@ -11,7 +11,6 @@ the work that it interrupts and not the seconds that Python takes to start.
 
 import argparse
 import json
-import multiprocessing
 import os
 import random
 import re
@@ -22,14 +21,15 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import numpy as np
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 from builder import MadeVideo, write_manifest
+from commands import RunningCommand
 from processes import descendants
 from ray_cluster import RunningCluster, ray_cluster
 
@@ -110,53 +110,18 @@ def stored(folder: Path) -> dict[str, bytes]:
     return found
 
 
-FORKED = multiprocessing.get_context("forkserver")
-FORKED.set_forkserver_preload(["csl_dist.cli", "csl_dist.pipeline"])
+def is_done(command: RunningCommand, *, node_died: bool = False) -> bool:
+    """Waits; whether the work is done. Another end than by a kill ends the loop.
 
-
-@dataclass(frozen=True)
-class Running:
-    """A command in a process of its own."""
-
-    step: Step
-    process: BaseProcess
-    output: Path
-
-    @classmethod
-    def start(cls, step: Step, folder: Path) -> "Running":
-        output = folder / "output.txt"
-        process = FORKED.Process(target=run_command, args=(step.arguments, output))
-        process.start()
-        return cls(step, process, output)
-
-    def goes_on_for(self, seconds: float) -> bool:
-        self.process.join(seconds)
-        return self.process.is_alive()
-
-    def is_done(self, *, node_died: bool = False) -> bool:
-        """Waits; whether the work is done. Another end than by a kill ends the loop.
-
-        All nodes have one address here, so a driver may be attached to the node that dies; Ray
-        then ends the driver, too.
-        """
-        self.process.join()
-        code, said = self.process.exitcode, self.output.read_text()
-        if code == 0 or DONE_BEFORE in said:
-            return True
-        if code is None or (code > 0 and not node_died):
-            sys.exit(f"{self.step.name} ended with {code}: {said}")
-        return False
-
-
-def run_command(arguments: tuple[str, ...], output: Path) -> None:
-    """Is `csl` with these arguments, in a process of its own."""
-    from csl_dist.cli import main
-
-    with output.open("w") as file:
-        for stream in (1, 2):
-            os.dup2(file.fileno(), stream)
-    sys.argv = ["csl"]
-    main(*arguments)
+    All nodes have one address here, so a driver may be attached to the node that dies; Ray then
+    ends the driver, too.
+    """
+    code, said = command.wait(), command.stdout.read_text() + command.stderr.read_text()
+    if code == 0 or DONE_BEFORE in said:
+        return True
+    if code > 0 and not node_died:
+        sys.exit(f"csl {' '.join(command.arguments)} ended with {code}: {said}")
+    return False
 
 
 def undisturbed(folder: Path) -> dict[str, float]:
@@ -166,8 +131,7 @@ def undisturbed(folder: Path) -> dict[str, float]:
     for step in steps(folder):
         write_videos(folder, step.num_videos)
         begun = time.monotonic()
-        if not Running.start(step, folder).is_done():
-            sys.exit(f"{step.name} does not end")
+        assert is_done(RunningCommand.start(*step.arguments))
         seconds[step.name] = time.monotonic() - begun
     return seconds
 
@@ -186,29 +150,30 @@ def disturbed(
         write_videos(folder, step.num_videos)
         left = kills
         while True:
-            running, victims = Running.start(step, folder), set[str]()
-            while left and running.goes_on_for(rng.uniform(0, LONGEST_WAIT) * seconds[step.name]):
-                victim = kill_one(running.process, cluster, rng)
+            command, victims = RunningCommand.start(*step.arguments), set[str]()
+            while left and command.goes_on_for(rng.uniform(0, LONGEST_WAIT) * seconds[step.name]):
+                victim = kill_one(command, cluster, rng)
                 victims.add(victim)
                 counts[f"{victim} in {step.name}"] += 1
                 left -= 1
-            if running.is_done(node_died="node" in victims):
+            if is_done(command, node_died="node" in victims):
                 break
     return counts
 
 
-def kill_one(driver: BaseProcess, cluster: RunningCluster, rng: random.Random) -> str:
+def kill_one(driver: RunningCommand, cluster: RunningCluster, rng: random.Random) -> str:
     """Kills the driver, a worker of Ray, or a node, which comes back."""
     workers = list(ray_workers(cluster))
     # A command that has no worker does not notice what happens to nodes.
     victim = rng.choice(["driver", "driver", "worker", "worker", "node"]) if workers else "driver"
     if victim == "worker":
-        os.kill(rng.choice(workers), signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it may have ended by itself
+            os.kill(rng.choice(workers), signal.SIGKILL)
     elif victim == "node":
         cluster.order("kill")
         cluster.order("add")
     else:
-        driver.kill()
+        driver.signal(signal.SIGKILL)
     return victim
 
 
