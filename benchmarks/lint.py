@@ -52,7 +52,7 @@ RELATED = {"knot_tying": "jigsaws", "needle_passing": "jigsaws"}
 """The same people and gestures: neither is chosen on when the other is reported."""
 FIRST_RECIPES = tuple(f"recipe {number}" for number in range(1, 15))
 CHOICES: dict[str, tuple[Any, ...]] = {
-    "smoothing": (0.1, 0.3, 1.0, 3.0),
+    "smoothing": (0.03, 0.1, 0.3, 1.0),
     "back_off": (1.0, 2.0, 5.0, 10.0),
     "context_back_off": (1.0, 2.0, 5.0, 10.0, 20.0, 1e9),
     "least_violation": (0.0, 0.5, 1.0, 1.5, 2.0),

@@ -1,5 +1,6 @@
 """Shared fixtures: one small embedded dataset and one Ray session for the whole test run."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from functools import cache
@@ -19,6 +20,9 @@ from csl_dist.storage.url import Storage
 # How long an example takes tells of the machine's other work, not of the code.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
+
+# Ray's workers would wait until whatever else runs on the machine, such as other tests, is idle.
+os.environ.setdefault("RAY_worker_niceness", "0")
 
 if TYPE_CHECKING:
     from s3_server import FaultyProxy

@@ -22,6 +22,8 @@ MAX_PLANTED = 400
 """Errors of each kind that are planted; more would not change the curve."""
 ERROR_RATE = 0.01
 """Share of places that are assumed to be wrong, where the data do not say that fewer are."""
+SPREAD = (0.0, 0.5, 1.0, 1.5, 2.0)
+"""So much lower, in nats, an error may score than a planted one of its kind."""
 RIGHT_PLACES = 0.5
 """Right places that are expected among those of the highest scores, though none may be seen."""
 LEAST_FOUND = 0.25
@@ -107,6 +109,11 @@ class PlantedScores:
     """Of all places that give an error away; a swap has two."""
     num_errors: int
 
+    def spread(self) -> "PlantedScores":
+        """Each error also with somewhat lower scores: people's errors vary more."""
+        scores = np.subtract.outer(self.scores, SPREAD).ravel()
+        return PlantedScores(scores=scores, num_errors=self.num_errors * len(SPREAD))
+
 
 def planted_scores(
     grammar: Grammar, kinds: Mapping[K, tuple[tuple[Plant, ...], Score]], *, seed: int
@@ -159,6 +166,7 @@ def probabilities(
     many there are. That share is the assumed one, or what the data leave room for, if even that
     many errors would have made more places of high scores than there are.
     """
+    planted = planted.spread()
     rate = min(error_rate, highest_rate(planted, given))
     scores, place = np.unique(np.concatenate([given, planted.scores]), return_inverse=True)
     there = np.bincount(place[: len(given)], minlength=len(scores)).astype(np.float64)
