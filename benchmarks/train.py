@@ -112,8 +112,8 @@ def bench_feed(repeats: int) -> dict[str, float]:
     torch.set_num_threads(1)
     rates: dict[str, list[float]] = {"memory": [], "worker": [], "plain": []}
     with tempfile.TemporaryDirectory() as folder:
-        write_random_dataset(Path(folder), num_videos=64, num_frames=2000, split="train")
-        inputs = open_inputs(run_config(Path(folder), 0, preset="tiny", batch_frames=4000))
+        write_random_dataset(Path(folder), num_videos=32, num_frames=500, split="train")
+        inputs = open_inputs(run_config(Path(folder), 0, preset="tiny", batch_frames=2000))
         training = training_of(inputs, "transformer", inputs.run.dataset.folds[0])
         task = replace(training.task, config=replace(training.task.config, epochs=2))
         whole = {a.video: training.features.read(a.video) for a in task.annotations}
