@@ -8,15 +8,16 @@ epochs and the encoder's weights differ; every stage's bytes are compared.
 """
 
 import json
-import subprocess
-import sys
 from fractions import Fraction
 from itertools import cycle
 from pathlib import Path
 
 import av
 from figures import parser_of, positive, print_figures
+from rich.console import Console
 
+from csl_dist import pipeline
+from csl_dist.cli.plan import footage_of
 from csl_dist.config import RunConfig, load_config
 from csl_dist.cost.plan import GPUS, Machines, plan_run
 from csl_dist.data.layouts.cholec80 import PHASES
@@ -113,13 +114,11 @@ def main() -> None:
         f"features.adapt.epochs={arguments.epochs}",
         f"train.epochs={arguments.epochs}",
     ]
-    given = [part for option in options for part in ("--set", option)]
-    csl = [sys.executable, "-m", "csl_dist.cli"]
-    subprocess.run([*csl, "run", str(CONFIG), *given], check=True, stdout=sys.stderr)
     config = load_config(CONFIG, options)
+    console = Console(stderr=True)
+    with pipeline.open_stage(config, "csl bench storage", console=console) as stage:
+        pipeline.run(stage)
     machines = Machines(num_gpus=1, gpu=GPUS["a100"], utilisation=0.3, cpus_per_gpu=8)
-    from csl_dist.cli.plan import footage_of
-
     planned = {s.stage: s.num_bytes for s in plan_run(config, footage_of(config), machines)}
     measured = measured_bytes(config)
     figures = {

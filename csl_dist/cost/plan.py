@@ -96,9 +96,6 @@ def supposed_footage(
     num_train = num_videos if folds > 1 else round(num_videos * TRAIN_SHARE)
     num_held_out = num_videos if folds > 1 else num_videos - num_train
     adapt = config.features.adapt
-    sample: tuple[int, ...] = ()
-    if adapt is not None:
-        sample = (min(adapt.max_frames, round(minutes * 60 * min(fps, adapt.fps or fps))),)
     return Footage(
         train=frames * num_train,
         held_out=frames * num_held_out,
@@ -107,8 +104,14 @@ def supposed_footage(
         num_classes=num_classes,
         num_features=num_features,
         num_folds=folds,
-        sample=sample * num_train,
+        sample=sample_lengths(adapt, frames * num_train, fps) if adapt is not None else (),
     )
+
+
+def sample_lengths(adapt: AdaptConfig, lengths: Sequence[int], fps: float) -> tuple[int, ...]:
+    """Frames of videos of these lengths that an encoder is adapted to."""
+    share = min(1.0, (adapt.fps or fps) / fps)
+    return tuple(min(adapt.max_frames, max(1, round(length * share))) for length in lengths)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
