@@ -10,8 +10,8 @@ from cleanlab.rank import get_label_quality_scores
 from edit_settings import AuditedVideo, Trajectories
 from sklearn.neighbors import NearestNeighbors
 
+from csl_dist.data.segments import segments_of
 from csl_dist.flag.edits.emission import late_half
-from csl_dist.flag.edits.segments import segments_of
 from csl_dist.types import FloatArray, IntArray
 
 WINDOW = 9

@@ -57,7 +57,21 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Percent = Annotated[float, Field(gt=0, le=100)]
 ScoreName = Annotated[str, AfterValidator(known_score)]
-PlantableKind = Literal["mislabel", "disorder", "reorder", "duplicate", "insert", "jitter"]
+PlantableKind = Literal[
+    "mislabel",
+    "disorder",
+    "reorder",
+    "duplicate",
+    "insert",
+    "jitter",
+    "rename",
+    "occurrence",
+    "merge",
+    "missing",
+    "boundary",
+]
+"""The first six as the paper and others plant them, the rest as people err: a boundary is off by a
+second in the median and by more than 20 in one of ten."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ from csl_dist.types import (
     Span,
     Split,
     Timeline,
+    rate_of,
     spans_where,
 )
 
@@ -151,7 +152,14 @@ class Annotations:
             return None
         num_classes = len(self._dataset.classes)
         config = self._config.corrupt
-        return corrupted(clean.labels_T, kind, clean.video, config, num_classes=num_classes)
+        return corrupted(
+            clean.labels_T,
+            kind,
+            clean.video,
+            config,
+            num_classes=num_classes,
+            fps=rate_of(clean),
+        )
 
     def _planted_errors(self, clean: Annotation, corruption: Corruption) -> list[PlantedError]:
         def true_label(span: Span) -> str | None:

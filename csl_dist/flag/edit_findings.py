@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from csl_dist.config import FlagConfig
+from csl_dist.data.segments import segments_of
 from csl_dist.flag.edit_calibration import EditCalibration, ReviewedSpan
 from csl_dist.flag.edits.candidates import Edit, EditKind
 from csl_dist.flag.edits.emission import Emission
@@ -29,7 +30,6 @@ from csl_dist.flag.edits.findings import (
 )
 from csl_dist.flag.edits.probability import LEAST_LOG_ODDS, SHIPPED
 from csl_dist.flag.edits.rehearsal import weighed_edits
-from csl_dist.flag.edits.segments import segments_of
 from csl_dist.flag.edits.statistics import Statistics
 from csl_dist.types import (
     UNLABELLED,
@@ -41,6 +41,7 @@ from csl_dist.types import (
     IntArray,
     Span,
     frame_seconds,
+    rate_of,
 )
 
 NEAR = 1.0
@@ -57,9 +58,8 @@ OPPOSED = -1.0
 LEAST_AGREEING = 0.6
 """Share of later checkpoints that must favour an edit."""
 AMBIGUOUS_DISCOUNT = 1.2
-"""Log-odds that an edit loses by such a disagreement. Among planted errors in three datasets .82 to
-.87 of the flags were right, and .04 to .53 of those whose scorers disagree; see
-docs/findings_study.md."""
+"""Log-odds that an edit loses by such a disagreement, as planted errors in five datasets have it:
+see docs/findings_study.md."""
 KIND_OF = {
     EditKind.RENAME: ErrorKind.MISLABEL,
     EditKind.DELETE: ErrorKind.INSERT,
@@ -116,11 +116,7 @@ def video_findings(
         fps=fps,
         tolerance_seconds=config.tolerance_seconds,
     )
-    steps = [
-        _discounted(f) if is_ambiguous(f, statistics) else f
-        for f in found
-        if f.list_name is ListName.STEPS
-    ]
+    steps = [with_doubt(f, statistics) for f in found if f.list_name is ListName.STEPS]
 
     def span_of(finding: Finding) -> ReviewedSpan:
         return annotation.video, finding.edit.start, finding.edit.stop
@@ -181,8 +177,10 @@ def is_ambiguous(finding: Finding, statistics: Statistics) -> bool:
     )
 
 
-def _discounted(finding: Finding) -> Finding:
-    return replace(finding, log_odds=finding.log_odds - AMBIGUOUS_DISCOUNT)
+def with_doubt(finding: Finding, statistics: Statistics) -> Finding:
+    """A finding of steps with the log-odds that are left where scorers disagree."""
+    discount = AMBIGUOUS_DISCOUNT if is_ambiguous(finding, statistics) else 0.0
+    return replace(finding, log_odds=finding.log_odds - discount)
 
 
 def near_rival(finding: Finding, edits: Sequence[Edit], log_odds_N: FloatArray) -> Edit | None:
@@ -256,8 +254,3 @@ def fix_of(edit: Edit) -> str:
         case _:
             numbers = [edit.start, edit.stop]
     return " ".join([str(edit.kind), *map(str, numbers)])
-
-
-def rate_of(annotation: Annotation) -> float:
-    """Frames per second; 1 for a video of a single frame, whose rate nobody knows."""
-    return annotation.timeline.fps or 1.0

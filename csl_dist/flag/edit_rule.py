@@ -11,7 +11,7 @@ import numpy as np
 
 from csl_dist.config import FlagConfig
 from csl_dist.flag.edit_calibration import EditCalibration, Promise, ReviewedSpan
-from csl_dist.flag.edit_findings import LEVELS, rate_of, video_findings
+from csl_dist.flag.edit_findings import LEVELS, video_findings
 from csl_dist.flag.edits.conventions import Convention, conventions_of
 from csl_dist.flag.edits.emission import emission_of
 from csl_dist.flag.edits.files import best_files
@@ -27,7 +27,7 @@ from csl_dist.flag.edits.probability import (
 )
 from csl_dist.flag.edits.rehearsal import ReadFamilies, rehearse
 from csl_dist.predict.trajectories import Trajectory
-from csl_dist.types import Annotation, Flag, FloatArray, Span
+from csl_dist.types import Annotation, Flag, FloatArray, Span, rate_of
 
 LEAST_PROBABILITY = 0.5
 """Steps are flagged as long as a flag is likelier right than wrong."""

@@ -22,6 +22,7 @@ from csl_dist.audit.relabel import relabel
 from csl_dist.audit.revision import AuditStore
 from csl_dist.cli.tables import flag_table
 from csl_dist.config import AuditConfig, FlagConfig, ManifestConfig, RunConfig, ScorerConfig
+from csl_dist.data.mistakes import foreign_labels
 from csl_dist.evaluate.metrics import flag_metrics
 from csl_dist.export import export
 from csl_dist.flag.edit_calibration import EditCalibration
@@ -30,7 +31,6 @@ from csl_dist.flag.edits.candidates import Edit, EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.findings import Finding
 from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
-from csl_dist.flag.edits.planted import foreign_labels
 from csl_dist.pipeline import put_run
 from csl_dist.report.page import render
 from csl_dist.review.store import Decision, NewReview, store_of

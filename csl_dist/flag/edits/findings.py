@@ -10,9 +10,9 @@ from enum import StrEnum
 
 import numpy as np
 
+from csl_dist.data.mistakes import PlantedKind, PlantedSpan
 from csl_dist.flag.edits.candidates import Edit, EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
-from csl_dist.flag.edits.planted import PlantedKind, PlantedSpan
 from csl_dist.flag.edits.probability import EditModel
 from csl_dist.types import FloatArray
 

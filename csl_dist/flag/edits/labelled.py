@@ -7,7 +7,7 @@ from functools import lru_cache, reduce
 import numpy as np
 import pandas as pd
 
-from csl_dist.flag.edits.segments import Segment, labels_of, segments_of
+from csl_dist.data.segments import Segment, labels_of, segments_of
 from csl_dist.flag.edits.statistics import Counts, Statistics, counts_of, statistics_of
 from csl_dist.types import IntArray
 

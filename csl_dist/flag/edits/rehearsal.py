@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from csl_dist.data.mistakes import PlantedKind, PlantedSpan, Planting, plant_mix, untouched
+from csl_dist.data.segments import segments_of
 from csl_dist.flag.edits.candidates import Edit, EditKind, candidate_edits
 from csl_dist.flag.edits.emission import (
     TEMPERATURES,
@@ -23,9 +25,7 @@ from csl_dist.flag.edits.emission import (
 from csl_dist.flag.edits.evidence import evidence_rows
 from csl_dist.flag.edits.findings import is_right_fix
 from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
-from csl_dist.flag.edits.planted import PlantedKind, PlantedSpan, Planting, plant_mix, untouched
 from csl_dist.flag.edits.probability import EditModel, fitted_models
-from csl_dist.flag.edits.segments import segments_of
 from csl_dist.flag.edits.statistics import Statistics, usual_log_seconds
 from csl_dist.types import UNLABELLED, FloatArray, IntArray
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from csl_dist.data.mistakes import PlantedKind, PlantedSpan
 from csl_dist.flag.edits.candidates import Edit, EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.findings import (
@@ -17,7 +18,6 @@ from csl_dist.flag.edits.findings import (
     overlap,
     resolved,
 )
-from csl_dist.flag.edits.planted import PlantedKind, PlantedSpan
 from csl_dist.flag.edits.probability import (
     ALIGNED,
     SHIPPED,
