@@ -6,6 +6,9 @@ ROOT ?= runs/demo
 
 # The environment, made once; touched files decide whether it must be made again.
 .venv/.installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "csl_dist needs \
+	Python 3.11 or later, but $(PYTHON) is $$($(PYTHON) --version 2>&1); name another one: \
+	make PYTHON=python3.11" >&2; exit 2; }
 	@echo "installing into .venv (a few minutes the first time)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev]'
@@ -15,7 +18,7 @@ demo: .venv/.installed  ## the whole flow on the embedded dataset
 	@$(BIN)/csl demo --root $(ROOT)
 
 test: .venv/.installed  ## the tests, a worker for each core, and the slowest of them
-	@$(BIN)/python -m pytest -q -n auto --dist loadgroup --no-loadscope-reorder --durations 15
+	@$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder --durations 15
 
 test-slow: .venv/.installed  ## tests that kill processes and build clusters, for minutes
 	@$(BIN)/python -m pytest -q -m slow

@@ -33,6 +33,8 @@ CNN = "cnn"
 """The scorer that an adapted encoder is, and the name its checkpoints go by."""
 ENSEMBLE = "ensemble"
 """What stands for the framewise and the temporal scorer together, wherever a scorer is named."""
+COMMITTEE = "committee"
+"""What stands for all scorers together, as the rule `edits` asks them."""
 
 
 def ascending(pair: tuple[int, int]) -> tuple[int, int]:
@@ -55,7 +57,21 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Percent = Annotated[float, Field(gt=0, le=100)]
 ScoreName = Annotated[str, AfterValidator(known_score)]
-PlantableKind = Literal["mislabel", "disorder", "reorder", "duplicate", "insert", "jitter"]
+PlantableKind = Literal[
+    "mislabel",
+    "disorder",
+    "reorder",
+    "duplicate",
+    "insert",
+    "jitter",
+    "rename",
+    "occurrence",
+    "merge",
+    "missing",
+    "boundary",
+]
+"""The first six as the paper and others plant them, the rest as people err: a boundary is off by a
+second in the median and by more than 20 in one of ten."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -403,21 +419,21 @@ class FlagConfig:
     __pydantic_config__: ClassVar[ConfigDict] = FORBID
 
     scorer: str | None = None
-    """Whose score decides: one of the scorers, or `ensemble`, the first that sees context and the
-    first that does not together; None: the ensemble, or whichever there is. Paper: transformer."""
+    """Whose score decides, by rules other than `edits`: a scorer, or `ensemble`, the first that
+    sees context and the first that does not. None: the ensemble, or whichever there is. Paper:
+    transformer."""
     score: ScoreName = "aum_late_segment"
-    """What decides: `csl`, `margin`, `aum` (each also `_late`) or `final`, as it is or with the
-    ending `_smoothed` or `_segment`. Paper: csl_smoothed."""
-    rule: Literal["validation", "validation_sd", "robust", "top", "top_video", "edits"] = (
-        "validation"
-    )
-    """`validation`: above a quantile of the validation videos' scores; `validation_sd`: above their
-    mean by some deviations; `robust`: above the video's own median by some deviations, told from
-    its median absolute deviation; `top`: the worst percent of all audit frames; `top_video`: of
-    each video. Without validation videos the first two are as `top`. `edits`: not frames above a
-    score, but the edits of the labels that explain most under all scorers, the order of steps and
-    their durations, as long as a flag is likelier right than wrong; it has its own probabilities
-    and fixes, and of the keys below only its own two count."""
+    """What decides by these rules: `csl`, `margin`, `aum` (each also `_late`) or `final`, as it is
+    or with the ending `_smoothed` or `_segment`. Paper: csl_smoothed."""
+    rule: Literal["edits", "validation", "validation_sd", "robust", "top", "top_video"] = "edits"
+    """`edits`: the changes of the labels that explain most under all scorers, the order of steps
+    and their durations, each with its fix and the probability of an error, as long as a flag is
+    likelier right than wrong; of the other keys only its own count. The others flag frames whose
+    score is high. `validation`: above a quantile of the validation videos' scores; `validation_sd`:
+    above their mean by some deviations; `robust`: above the video's own median by some deviations,
+    told from its median absolute deviation; `top`: the worst percent of all audit frames;
+    `top_video`: of each video. Without validation videos `validation` and `validation_sd` are as
+    `top`. Paper: top."""
     quantile: Share = 0.97
     """For `validation`: share of validation frames below the threshold."""
     deviations: Positive = 3.0
@@ -430,6 +446,9 @@ class FlagConfig:
     """Spans of one label that are at most this many frames apart become one."""
     tolerance_seconds: Annotated[float, Field(ge=0)] = 2.0
     """For `edits`: a boundary that is off by no more is none."""
+    conventions: Literal["once", "flag"] = "once"
+    """For `edits`: a disagreement that is the same in most videos, of all or of one group, is told
+    `once`, as a question of definition; `flag` leaves every place of it among the flags."""
     expected_error_rate: Share | None = None
     """For `edits`: share of segments that are thought to be wrong; None: told from how many more
     findings score high than in labels without errors."""
@@ -444,8 +463,9 @@ class AuditConfig:
     allow_in_sample: tuple[str, ...] = ()
     """Ids of videos that may be audited by checkpoints that were trained on them."""
     swapped_copies: Annotated[int, Field(ge=0)] = 10
-    """About so many validation videos (with folds: audited ones) are also predicted with two steps
-    swapped, to tell how many such errors the flags find. Each costs as much as its video."""
+    """By rules other than `edits`, which needs none: about so many validation videos (with folds:
+    audited ones) are also predicted with two steps swapped, to tell how many such errors the flags
+    find. Each costs as much as its video."""
 
 
 def paper_scorers() -> dict[str, ScorerConfig]:
@@ -488,11 +508,16 @@ class RunConfig:
                 )
         if CNN in self.scorers and self.features.adapt is None:
             raise ValueError("scorers.cnn: needs features.adapt, which trains it")
-        if ENSEMBLE in self.scorers:
-            raise ValueError(f"scorers: {ENSEMBLE!r} is the name of all of them together")
+        for name in {ENSEMBLE, COMMITTEE} & set(self.scorers):
+            raise ValueError(f"scorers: {name!r} is the name of several of them together")
         if self.flag.scorer not in (None, ENSEMBLE, *self.scorers):
             names = ", ".join([*self.scorers, ENSEMBLE])
             raise ValueError(f"flag.scorer is {self.flag.scorer!r}, but the scorers are {names}")
+
+
+def num_swapped_copies(config: RunConfig) -> int:
+    """About how many videos are predicted once more with two steps swapped."""
+    return 0 if config.flag.rule == "edits" else config.audit.swapped_copies
 
 
 def load_config(path: str | Path, overrides: Iterable[str] = ()) -> RunConfig:

@@ -72,7 +72,14 @@ def reference() -> str:
     for name in ordered:
         section = sections[name]
         about = " ".join((ast.get_docstring(section) or "").split())
-        lines = [f"## {title_of(name)}", "", about, "", "| key | default | meaning |", "|---|---|---|"]
+        lines = [
+            f"## {title_of(name)}",
+            "",
+            about,
+            "",
+            "| key | default | meaning |",
+            "|---|---|---|",
+        ]
         for key, _, default, text in fields(section):
             meaning = text.replace("|", "\\|")
             lines.append(f"| `{key}` | {shown_default(default)} | {meaning} |")

@@ -139,6 +139,7 @@ def _rates(
 def footage_of(config: "RunConfig") -> "Footage":
     """What the dataset holds."""
     from csl_dist.cluster.progress import progress_bar
+    from csl_dist.config import num_swapped_copies
     from csl_dist.cost.plan import Footage
     from csl_dist.data.check import look_at_videos
     from csl_dist.data.layouts import open_dataset
@@ -165,7 +166,7 @@ def footage_of(config: "RunConfig") -> "Footage":
     return Footage(
         train=tuple(held_out if folds > 1 else lengths[Split.TRAIN]),
         held_out=tuple(held_out),
-        copies=tuple((lengths[Split.VAL] or held_out)[: config.audit.swapped_copies]),
+        copies=tuple((lengths[Split.VAL] or held_out)[: num_swapped_copies(config)]),
         has_pixels=any(video.media is not Media.FEATURES for video in dataset.videos),
         num_classes=len(dataset.classes),
         num_features=width,

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from csl_dist.cost.words import size_words, time_words
+from csl_dist.measures import ORDER, SUSPICION, own_score
 from csl_dist.types import ErrorKind
 
 if TYPE_CHECKING:
@@ -31,30 +32,40 @@ def metrics_table(metrics: dict[str, Any]) -> Table:
     )
     table = Table(
         title=title,
-        caption=f"own: {metrics['score']}; AP: average precision; EDA: of own",
+        caption=f"own: {own_words(metrics)}; AP: average precision; EDA: of own",
         box=box.SIMPLE_HEAD,
         title_justify="left",
         caption_justify="left",
     )
     table.add_column("error")
     table.add_column("scorer")
-    own = metrics["score"]
-    columns = {
-        "AUC\nfinal": ("final", "auc_micro"),
-        "AUC\nCSL": ("csl", "auc_micro"),
-        "AUC\nsmoothed": ("csl_smoothed", "auc_micro"),
-        "AUC\nown": (own, "auc_micro"),
-        "AP\nown": (own, "average_precision"),
-        "EDA\ntop 10": (own, "eda_top_10"),
-    }
-    for heading in columns:
+    for heading in (
+        "AUC\nfinal",
+        "AUC\nCSL",
+        "AUC\nsmoothed",
+        "AUC\nown",
+        "AP\nown",
+        "EDA\ntop 10",
+    ):
         table.add_column(heading, justify="right")
     for kind in ErrorKind:
+        own = own_score(metrics["score"], kind)
+        columns = [
+            *(("final", "auc_micro"), ("csl", "auc_micro"), ("csl_smoothed", "auc_micro")),
+            *((own, "auc_micro"), (own, "average_precision"), (own, "eda_top_10")),
+        ]
         rows = [(s, m[kind]) for s, m in metrics["scorers"].items() if kind in m]
         for scorer, by_name in rows:
-            cells = [percent(by_name[name], metric) for name, metric in columns.values()]
+            cells = [percent(by_name.get(name, {}), metric) for name, metric in columns]
             table.add_row(kind, scorer, *cells, end_section=scorer == rows[-1][0])
     return table
+
+
+def own_words(metrics: dict[str, Any]) -> str:
+    score: str = metrics["score"]
+    return (
+        f"{score} of the {metrics['scorer']}, for disorder {ORDER}" if score == SUSPICION else score
+    )
 
 
 def rivals_table(metrics: dict[str, Any]) -> Table:
@@ -73,11 +84,14 @@ def rivals_table(metrics: dict[str, Any]) -> Table:
     for kind in kinds:
         for metric in ("AUC", "AP"):
             table.add_column(f"{kind}\n{metric}", justify="right")
-    rows = {f"{metrics['score']}, {own}": (own, metrics["score"])}
+    rows: dict[str, tuple[str, str | None]] = {f"own, {own}": (own, None)}
     rows |= {name: (temporal, name) for name in ("csl_smoothed", *BASELINES)}
     for heading, (scorer, name) in rows.items():
         cells = [
-            percent(metrics["scorers"][scorer][kind].get(name, {}), metric)
+            percent(
+                metrics["scorers"][scorer][kind].get(name or own_score(metrics["score"], kind), {}),
+                metric,
+            )
             for kind in kinds
             for metric in ("auc_micro", "average_precision")
         ]
@@ -106,7 +120,7 @@ def flag_sentence(metrics: dict[str, Any]) -> str:
 
 def budget_sentence(metrics: dict[str, Any], kind: str, top: int = 5) -> str:
     """What a reviewer of the worst footage finds of one kind of error."""
-    found = metrics["scorers"][metrics["scorer"]][kind][metrics["score"]]
+    found = metrics["scorers"][metrics["scorer"]][kind][own_score(metrics["score"], kind)]
     minutes = metrics["top_percent_minutes"][kind][str(top)]
     return (
         f"review: the worst {top} % of the footage, {minutes:.1f} minutes, are wrong to "

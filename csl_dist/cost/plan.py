@@ -13,7 +13,14 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from csl_dist.config import CNN, AdaptConfig, FeaturesConfig, RunConfig, TrainConfig
+from csl_dist.config import (
+    CNN,
+    AdaptConfig,
+    FeaturesConfig,
+    RunConfig,
+    TrainConfig,
+    num_swapped_copies,
+)
 from csl_dist.cost.rates import Rates
 from csl_dist.features.encoders import output_width, split_network, torchvision
 from csl_dist.predict.plan import CHECKPOINTS_AT_ONCE
@@ -98,7 +105,7 @@ def supposed_footage(
     return Footage(
         train=frames * num_train,
         held_out=frames * num_held_out,
-        copies=frames * min(num_held_out, config.audit.swapped_copies),
+        copies=frames * min(num_held_out, num_swapped_copies(config)),
         has_pixels=config.dataset.source != "features",
         num_classes=num_classes,
         num_features=num_features,

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from csl_dist.audit.reader import Audit
+from csl_dist.measures import own_score
 from csl_dist.report import contents
 from csl_dist.report.contents import VideoDetails
 from csl_dist.report.drawing import (
@@ -63,6 +64,7 @@ def render(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
         calibration=calibration_sentence(audit),
         classes=[(name, class_colour(i)) for i, name in enumerate(audit.classes)],
         metrics=contents.metrics(audit),
+        own_score=partial(own_score, audit.settings.deciding),
         flags=flags.head(contents.MAX_FLAGS).to_dict("records"),
         num_flags=len(flags),
         videos=table.to_dict("records"),
@@ -106,8 +108,12 @@ def _section(
             video.known, video.num_frames, TRUTH_COLOUR, name="known errors"
         )
     curves = {
-        audit.settings.flag.score: (video.score_W, video.threshold),
-        "CSL, smoothed": (video.csl_W, exhibits.tau.get(video.id)),
+        audit.settings.deciding: (video.score_W, video.threshold),
+        # Where flags are changes of the labels, no threshold of CSL decided on anything.
+        "CSL, smoothed": (
+            video.csl_W,
+            exhibits.tau.get(video.id) if audit.record.thresholds else None,
+        ),
     }
     for name, (score_W, tau) in curves.items():
         rows[name] = score_curve(score_W, list(video.flags), num_frames=video.num_frames, tau=tau)

@@ -171,7 +171,7 @@ def test_copies_are_scored_but_not_extracted(small_config: RunConfig, footage: F
 
 
 def test_supposed_footage_splits_as_the_paper_does() -> None:
-    config = load_config(CHOLEC80)
+    config = load_config(CHOLEC80, ["flag.rule=validation"])
     footage = supposed_footage(config, num_videos=80, minutes=1, num_classes=7, num_features=512)
     assert (len(footage.train), len(footage.held_out), len(footage.copies)) == (50, 30, 0)
     assert footage.train[0] == 900

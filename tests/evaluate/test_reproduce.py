@@ -72,7 +72,7 @@ def test_last_epoch_of_the_sampling_table_is_the_final_loss(
     inputs: Inputs, made_folder: Path
 ) -> None:
     audit = AuditStore(inputs.run.paths)
-    metrics = make_metrics(inputs, audit.record(1), audit.flags(1))["scorers"]["transformer"]
+    metrics = make_metrics(inputs, audit, 1)["scorers"]["transformer"]
     sampling = sampling_aucs(inputs, "transformer")
     for smoothing in ("", "_smoothed"):
         own = sampling["mislabel"][smoothing]
