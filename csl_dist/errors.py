@@ -83,7 +83,7 @@ class JobError(CslError):
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """What to say after an unknown name: the nearest known one, or some of them."""
-    names = list(known)
+    names = [str(one) for one in known]
     near = difflib.get_close_matches(name, names, n=1)
     some = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
     return f"did you mean {near[0]!r}?" if near else f"there are {some}"

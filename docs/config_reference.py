@@ -1,4 +1,4 @@
-"""Writes docs/config.md from the docstrings of csl_dist/config.py: `python docs/config_reference.py`."""
+"""Writes docs/config.md from the docstrings of csl_dist/config.py."""
 
 import ast
 from pathlib import Path
@@ -7,10 +7,10 @@ SOURCE = Path(__file__).parents[1] / "csl_dist" / "config.py"
 TARGET = Path(__file__).parent / "config.md"
 HEAD = """# Every config value
 
-Made from [csl_dist/config.py](../csl_dist/config.py) by `python docs/config_reference.py`; a test keeps the
-two alike. A config is a YAML file of sections; any value can be set on the command line as
-`--set section.key=value`. "Paper" is what the paper used, where it says so. `csl init` writes the values that fit
-your data and machine, each with its reason.
+Made from [csl_dist/config.py](../csl_dist/config.py) by `python docs/config_reference.py`; a test
+keeps the two alike. A config is a YAML file of sections; any value can be set on the command line
+as `--set section.key=value`. "Paper" is what the paper used, where it says so. `csl init` writes
+the values that fit your data and machine, each with its reason.
 """
 ORDER = ("RunConfig", "AnyLayoutConfig")
 """Classes that come first; the others follow as they stand in the source."""

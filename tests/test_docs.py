@@ -9,7 +9,8 @@ DOCS = Path(__file__).parents[1] / "docs"
 def test_config_reference_is_that_of_the_source() -> None:
     path = DOCS / "config_reference.py"
     spec = importlib.util.spec_from_file_location("config_reference", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     page = module.reference()
