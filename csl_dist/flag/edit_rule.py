@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from csl_dist.config import FlagConfig
+from csl_dist.errors import DataError
 from csl_dist.flag.edit_calibration import EditCalibration, Promise, ReviewedSpan
 from csl_dist.flag.edit_findings import LEVELS, video_findings
 from csl_dist.flag.edits.conventions import Convention, conventions_of
@@ -27,7 +28,7 @@ from csl_dist.flag.edits.probability import (
 )
 from csl_dist.flag.edits.rehearsal import ReadFamilies, rehearse
 from csl_dist.predict.trajectories import Trajectory
-from csl_dist.types import Annotation, Flag, FloatArray, Span, rate_of
+from csl_dist.types import UNLABELLED, Annotation, Flag, FloatArray, Span, rate_of
 
 LEAST_PROBABILITY = 0.5
 """Steps are flagged as long as a flag is likelier right than wrong."""
@@ -77,6 +78,10 @@ def learnt_edits(
     num_classes: int,
 ) -> EditCalibration:
     """Plants errors on top of the labels of held-out videos, and learns to tell their fixes."""
+    if num_classes < 2:
+        raise DataError("the dataset has one class alone, so that no label can be another's")
+    if not any((video.labels_T != UNLABELLED).any() for video in videos):
+        raise DataError("the videos to audit have no labelled frame, so that nothing has a score")
     rehearsal = rehearse(
         videos, families_of(scorers, trajectory_of), others, num_classes=num_classes
     )
