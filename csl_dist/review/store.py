@@ -20,6 +20,7 @@ from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError, SQL
 
 from csl_dist.errors import ConfigError, StorageError
 from csl_dist.storage.paths import RunPaths
+from csl_dist.storage.run_file import identity_of
 from csl_dist.storage.url import Storage
 
 OWN_RUN = "."
@@ -262,14 +263,17 @@ def is_disputed(reviews: Sequence[Review]) -> bool:
 def store_of(root: str, database: str | None) -> ReviewStore:
     """The reviews of a run: in the given database, or in the run root."""
     url = Storage(root).url
+    # Another run at the same place has audits of the same numbers, and none of these decisions.
+    identity = identity_of(root)
+    suffix = f"#{identity}" if identity else ""
     if database is not None:
-        return ReviewStore(database, url)
+        return ReviewStore(database, url + suffix)
     if "://" in url:
         raise ConfigError(
             f"{root} is not on this machine, so that its reviews need a database; give "
             "--database sqlite:///reviews.db or postgresql://USER@HOST/NAME"
         )
-    return ReviewStore(f"sqlite:///{Path(url) / RunPaths.REVIEWS}", OWN_RUN)
+    return ReviewStore(f"sqlite:///{Path(url) / RunPaths.REVIEWS}", OWN_RUN + suffix)
 
 
 @lru_cache(maxsize=64)
