@@ -57,7 +57,8 @@ def connect(*, verbose: bool = False) -> Resources:
         # It logs a traceback of every error that it raises.
         logging.getLogger("ray.data").setLevel(level if verbose else logging.CRITICAL)
         _require_answer(os.environ.get("RAY_ADDRESS", ""))
-        with nullcontext() if verbose else _silent_stderr(), _told_if_slow(local), _errors(local):
+        silence = nullcontext() if verbose else _silent_stderr()
+        with _told_if_slow(local), silence, _errors(local):
             ray.init(
                 address="local" if local else None,
                 include_dashboard=False if local else None,
@@ -100,14 +101,16 @@ def _told_if_slow(local: bool) -> Iterator[None]:
         f"Ray has not started on {where} for {SLOW_SECONDS:.0f} s; still waiting. Is there memory, "
         "room in /tmp and /dev/shm, and a core for it? `csl clean` lists what killed runs left.\n"
     )
-    # Standard error is silent meanwhile.
-    timer = threading.Timer(SLOW_SECONDS, lambda: os.write(1, sentence.encode()))
+    stderr = os.dup(2)  # which is silent meanwhile
+    timer = threading.Timer(SLOW_SECONDS, lambda: os.write(stderr, sentence.encode()))
     timer.daemon = True
     timer.start()
     try:
         yield
     finally:
         timer.cancel()
+        timer.join()
+        os.close(stderr)
 
 
 @contextmanager

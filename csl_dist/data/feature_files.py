@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import h5py
@@ -163,7 +164,7 @@ def open_features(path: str) -> Iterator[Any]:
                 yield content[name or _only_array(content, file)]
     except CslError:
         raise
-    except (*FORM_ERRORS, EOFError, OSError, RuntimeError, SyntaxError) as error:
+    except (*FORM_ERRORS, EOFError, OSError, RuntimeError, SyntaxError, TokenError) as error:
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise DataError(f"{path} can't be read as features: {reason}") from error
 

@@ -263,16 +263,16 @@ def is_disputed(reviews: Sequence[Review]) -> bool:
 def store_of(root: str, database: str | None) -> ReviewStore:
     """The reviews of a run: in the given database, or in the run root."""
     url = Storage(root).url
+    if database is None and "://" in url:
+        raise ConfigError(
+            f"{root} is not on this machine, so that its reviews need a database; give "
+            "--database sqlite:///reviews.db or postgresql://USER@HOST/NAME"
+        )
     # Another run at the same place has audits of the same numbers, and none of these decisions.
     identity = identity_of(root)
     suffix = f"#{identity}" if identity else ""
     if database is not None:
         return ReviewStore(database, url + suffix)
-    if "://" in url:
-        raise ConfigError(
-            f"{root} is not on this machine, so that its reviews need a database; give "
-            "--database sqlite:///reviews.db or postgresql://USER@HOST/NAME"
-        )
     return ReviewStore(f"sqlite:///{Path(url) / RunPaths.REVIEWS}", OWN_RUN + suffix)
 
 

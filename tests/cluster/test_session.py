@@ -65,7 +65,7 @@ def test_ray_that_is_slow_to_start_is_told(
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     with pytest.raises(JobError, match="can't start on this machine: the minimum .*/dev/shm"):
         session.connect()
-    assert "Ray has not started on this machine" in capfd.readouterr().out
+    assert "Ray has not started on this machine" in capfd.readouterr().err
 
 
 def test_lost_actors_and_nodes_are_told_from_errors_in_tasks() -> None:
