@@ -15,7 +15,7 @@ demo: .venv/.installed  ## the whole flow on the embedded dataset
 	@$(BIN)/csl demo --root $(ROOT)
 
 test: .venv/.installed  ## the tests, a worker for each core, and the slowest of them
-	@$(BIN)/python -m pytest -q -n auto --dist loadgroup --no-loadscope-reorder --durations 15
+	@$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder --durations 15
 
 test-slow: .venv/.installed  ## tests that kill processes and build clusters, for minutes
 	@$(BIN)/python -m pytest -q -m slow

@@ -8,15 +8,18 @@ from collections.abc import Sequence
 import numpy as np
 from cleanlab.rank import get_label_quality_scores
 from edit_settings import AuditedVideo, Trajectories
+from sklearn.neighbors import NearestNeighbors
 
+from csl_dist.data.segments import segments_of
 from csl_dist.flag.edits.emission import late_half
-from csl_dist.flag.edits.segments import segments_of
 from csl_dist.types import FloatArray, IntArray
 
 WINDOW = 9
 """Frames of the paper's smoothing."""
 CLEARLY_HIGH = 1.5
 """Deviations from which on the present default heeds the framewise score."""
+NEIGHBOURS = 15
+MOST_SEARCHED = 15_000
 CLEANLAB = ("self_confidence", "normalized_margin", "confidence_weighted_entropy")
 
 
@@ -51,7 +54,60 @@ def rival_scores(data: Trajectories, videos: Sequence[AuditedVideo]) -> dict[str
     for method in CLEANLAB:
         scores[f"cleanlab {method}"] = cleanlab_scores(probabilities, labels, method)
     scores["surprise U"] = [video.surprise_T for video in videos]
+    scores["kNN"] = knn_scores(data, videos)
     return scores
+
+
+def knn_scores(data: Trajectories, videos: Sequence[AuditedVideo]) -> list[FloatArray]:
+    """Share (T,) of a frame's nearest frames, in feature space, of other people with another label.
+
+    Labels of neighbours are those that are audited, errors included.
+    """
+    neighbours_NK, starts = nearest_frames(data)
+    labels_N = np.concatenate([labels for _, labels in sorted_labels(data, videos)])
+    result = []
+    for video in videos:
+        rows = starts[video.id] + video.order_T
+        other_TK = labels_N[neighbours_NK[rows]] != video.labels_T[:, None]
+        result.append(other_TK.mean(axis=1))
+    return result
+
+
+def sorted_labels(data: Trajectories, videos: Sequence[AuditedVideo]) -> list[tuple[str, IntArray]]:
+    """Labels by video in the order of the dataset, each of the frame as it was before a swap."""
+    by_id = {video.id: video for video in videos}
+    result = []
+    for name in data.ids:
+        video = by_id[name]
+        labels_T = np.empty_like(video.labels_T)
+        labels_T[video.order_T] = video.labels_T
+        result.append((name, labels_T))
+    return result
+
+
+_NEAREST: dict[str, tuple[IntArray, dict[str, int]]] = {}
+
+
+def nearest_frames(data: Trajectories) -> tuple[IntArray, dict[str, int]]:
+    """Rows (N, NEIGHBOURS) of the frames nearest to each of the dataset's, and where videos start.
+
+    Neighbours are searched among at most MOST_SEARCHED frames of other people.
+    """
+    if data.name not in _NEAREST:
+        features = [data.arrays[f"features__{video}"] for video in data.ids]
+        lengths = [len(rows) for rows in features]
+        starts = dict(zip(data.ids, np.cumsum([0, *lengths[:-1]]).tolist(), strict=True))
+        x_ND = np.concatenate(features)
+        group_N = np.repeat([data.groups[video] for video in data.ids], lengths)
+        nearest_NK = np.empty((len(x_ND), NEIGHBOURS), dtype=np.int64)
+        for group in np.unique(group_N):
+            others = np.flatnonzero(group_N != group)
+            others = others[:: max(1, len(others) // MOST_SEARCHED)]
+            search = NearestNeighbors(n_neighbors=NEIGHBOURS, algorithm="brute").fit(x_ND[others])
+            own = np.flatnonzero(group_N == group)
+            nearest_NK[own] = others[search.kneighbors(x_ND[own], return_distance=False)]
+        _NEAREST[data.name] = nearest_NK, starts
+    return _NEAREST[data.name]
 
 
 def loss(logp_ETC: FloatArray, labels_T: IntArray) -> FloatArray:

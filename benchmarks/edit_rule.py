@@ -19,10 +19,10 @@ from edit_settings import PlantedRow, Trajectories, load, planted_labels, planti
 from figures import print_figures
 
 from csl_dist.config import FlagConfig
+from csl_dist.data.mistakes import PlantedKind, PlantedSpan
 from csl_dist.flag.edit_rule import edit_flags, labelled_videos, learnt_edits
 from csl_dist.flag.edits.findings import ListName
 from csl_dist.flag.edits.labelled import OtherLabels
-from csl_dist.flag.edits.planted import PlantedKind, PlantedSpan
 from csl_dist.flag.edits.rehearsal import FIT_MIX
 from csl_dist.types import Annotation, Flag, FloatArray
 
@@ -77,12 +77,15 @@ def audit_of(
         for video in data.ids
     ]
     num_classes = data.num_classes
+    videos = labelled_videos(annotations, data.groups)
+    others = OtherLabels(videos, num_classes=num_classes)
     calibration = learnt_edits(
-        annotations, data.groups, trajectory_of, scorers=data.families, num_classes=num_classes
+        videos, others, trajectory_of, scorers=data.families, num_classes=num_classes
     )
     decision = edit_flags(
         annotations,
-        OtherLabels(labelled_videos(annotations, data.groups), num_classes=num_classes),
+        videos,
+        others,
         trajectory_of,
         calibration,
         FlagConfig(rule="edits"),

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from csl_dist.data.mistakes import PlantedKind, PlantedSpan, Planting, plant, plant_mix
+from csl_dist.data.segments import segments_of
 from csl_dist.errors import DataError
 from csl_dist.flag.edits.candidates import Edit, candidate_edits
 from csl_dist.flag.edits.emission import (
@@ -22,8 +24,6 @@ from csl_dist.flag.edits.emission import (
     permuted,
 )
 from csl_dist.flag.edits.evidence import evidence_rows, surprise
-from csl_dist.flag.edits.planted import PlantedKind, PlantedSpan, Planting, plant, plant_mix
-from csl_dist.flag.edits.segments import segments_of
 from csl_dist.flag.edits.statistics import Counts, Statistics, counts_of, statistics_of
 from csl_dist.types import FloatArray, IntArray
 

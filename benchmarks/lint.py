@@ -1,6 +1,7 @@
 """How well labels alone find errors in the order of steps, and what lint says of clean data.
 
     python benchmarks/lint.py --data ../shared/data            planted swaps and real order errors
+    python benchmarks/lint.py --data ../shared/data --choose   constants chosen on other data
     python benchmarks/lint.py --data ../shared/data --clean    findings an hour on data as they are
     python benchmarks/lint.py --data ../shared/data --calibration   what probabilities are worth
     python benchmarks/lint.py --speed                          10,000 files of 500 segments
@@ -9,22 +10,21 @@ A planted swap exchanges two neighbouring segments of a video; segments of one l
 are joined, as they would be in a file of frames. Both swapped segments count as wrong. Figures are
 AUC / average precision over segments in percent, means over seeds.
 
-None of the datasets is held out. The form of the order score, the weights of repeats and of sure
-transitions, the share of precedence given up, the limits of a background class and the rule on
-unanimous videos were chosen with all of them in view; only LEAST_VIOLATION and the rule that a swap
-must not join segments were chosen on those marked "tuned", before the others, marked "seen", were
-run. The level of probability and the rules' limits were set on what --clean counts, so that those
-counts are no estimate for new data. docs/LOG.md lists what was tried.
+`--choose` tries constants of the order score at random, the same ones for every dataset, and takes
+for each dataset those that are best on the others; its figures are the ones to quote. Without it,
+figures are by the constants that lint has, which were chosen on all datasets. docs/LOG.md lists
+what was tried, and what was set with clean data in view.
 """
 
 import argparse
 import resource
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from label_data import READERS, captaincook_with_errors
@@ -34,6 +34,7 @@ from csl_dist.lint.findings import TITLES, Kind
 from csl_dist.lint.run import lint
 from csl_dist.lint.sequences import LabelSequence, Step
 from csl_dist.lint.statistics.background import background
+from csl_dist.lint.statistics.constants import CONSTANTS, OrderConstants
 from csl_dist.lint.statistics.evidence import OrderEvidence, order_evidence, video_evidence
 from csl_dist.lint.statistics.grammar import Grammar
 from csl_dist.lint.statistics.planted import (
@@ -46,11 +47,22 @@ from csl_dist.lint.statistics.planted import (
 )
 from csl_dist.types import FloatArray, IntArray
 
-TUNED = ("knot_tying", "breakfast")
-SEEN = ("needle_passing", "50salads", "gtea", "cholec80")
-TUNED_RECIPES = tuple(f"recipe {number}" for number in range(1, 15))
+DATASETS = ("knot_tying", "needle_passing", "50salads", "gtea", "cholec80", "breakfast")
+RELATED = {"knot_tying": "jigsaws", "needle_passing": "jigsaws"}
+"""The same people and gestures: neither is chosen on when the other is reported."""
+FIRST_RECIPES = tuple(f"recipe {number}" for number in range(1, 15))
+CHOICES: dict[str, tuple[Any, ...]] = {
+    "smoothing": (0.03, 0.1, 0.3, 1.0),
+    "back_off": (1.0, 2.0, 5.0, 10.0),
+    "context_back_off": (1.0, 2.0, 5.0, 10.0, 20.0, 1e9),
+    "least_violation": (0.0, 0.5, 1.0, 1.5, 2.0),
+    "repeats_for_swap": (0.125, 0.25, 0.5, 1.0, 1e9),
+    "predictable": ((0.5, 0.6), (0.6, 0.7), (0.7, 0.8), (0.8, 0.9), (2.0, 3.0)),
+    "precedence_given_up": (0.0, 0.25, 0.5, 0.75, 1.0),
+}
+"""Values that constants may have; the extreme ones switch their part of the score off."""
 VIEWS = ("order", "swap", "surprise", "precedence")
-BINS = (0.0, 0.1, 0.3, 0.5, 0.65, 0.8, 0.9, 1.01)
+BINS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.01)
 ERROR_RATE = 0.01
 """Of the segments with a planted error, as lint assumes."""
 Scores = dict[str, list[FloatArray]]
@@ -79,6 +91,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--choose", type=int, metavar="N", nargs="?", const=100, default=0)
     parser.add_argument("--clean", action="store_true")
     parser.add_argument("--calibration", action="store_true")
     parser.add_argument("--speed", action="store_true")
@@ -87,6 +100,8 @@ def main() -> None:
         print_speed(num_files=10_000, num_segments=500)
     elif arguments.clean:
         print_clean(arguments.data)
+    elif arguments.choose:
+        print_choice(arguments.data, arguments.seeds, arguments.choose)
     elif arguments.calibration:
         print_calibration(arguments.data, arguments.seeds)
     else:
@@ -96,28 +111,120 @@ def main() -> None:
 
 def print_planted(data: Path, seeds: int) -> None:
     """AUC / AP of each view; every video swapped, half of them, and half in the statistics too."""
-    print("| data | constants | " + " | ".join(VIEWS) + " | half swapped | half, as linted |")
-    print("|---" * (len(VIEWS) + 4) + "|")
-    for name in (*TUNED, *SEEN):
+    print("| data | " + " | ".join(VIEWS) + " | half swapped | half, as linted |")
+    print("|---" * (len(VIEWS) + 3) + "|")
+    for name in DATASETS:
         sequences = list(READERS[name](data))
-        role = "tuned" if name in TUNED else "seen"
-        corpus = corpus_of(sequences)
-        background_N = background(corpus)
-        if background_N.any():
-            [label] = np.unique(corpus.label_N[background_N]).tolist()
-            steps = [without_class(s, corpus.labels[label]) for s in sequences]
-            print(planted_row(f"{name}, steps without background", steps, role, seeds))
+        steps = without_background(sequences)
+        if steps != sequences:
+            print(planted_row(f"{name}, steps without background", steps, seeds))
             name = f"{name}, background as a step"
-        print(planted_row(name, sequences, role, seeds), flush=True)
+        print(planted_row(name, sequences, seeds), flush=True)
 
 
-def planted_row(name: str, sequences: list[LabelSequence], role: str, seeds: int) -> str:
+def planted_row(name: str, sequences: list[LabelSequence], seeds: int) -> str:
     corpus = corpus_of(sequences)
     swapped = [planted_in(corpus, share=1.0, seed=seed) for seed in range(seeds)]
     half = [planted_in(corpus, share=0.5, seed=seed) for seed in range(seeds)]
     linted = [planted_in_all(sequences, share=0.5, seed=seed) for seed in range(seeds)]
     cells = [mean_figures(swapped, view) for view in VIEWS]
-    return _row([name, role, *cells, mean_figures(half, "order"), mean_figures(linted, "order")])
+    return _row([name, *cells, mean_figures(half, "order"), mean_figures(linted, "order")])
+
+
+def print_choice(data: Path, seeds: int, num_tried: int) -> None:
+    """Figures of each dataset by the constants that are best on the others, and by lint's."""
+    tried = random_constants(num_tried)
+    tests = choice_tests(data, seeds)
+    figures = {
+        name: np.array([test(constants) for constants in (*tried, CONSTANTS)])
+        for name, (_, test) in tests.items()
+    }
+    print("| data | chosen on other data | half, or all recordings | constants of lint | same |")
+    print("|---|---|---|---|---|")
+    for name, (family, _) in tests.items():
+        others = [figures[other][:-1] for other, (its, _) in tests.items() if its != family]
+        best = int(np.argmax(objective(others)))
+        cells = [f"{auc:.1f} / {ap:.1f}" for row in (best, -1) for auc, ap in figures[name][row]]
+        print(_row([name, *cells]), flush=True)
+    values = objective(list(figures.values()))
+    print("\nmean average precision, best first:")
+    for place in np.argsort(-values).tolist()[:8]:
+        print(f"{values[place]:.2f} {(*tried, CONSTANTS)[place]}")
+    print(f"{values[-1]:.2f} by lint's own")
+
+
+def random_constants(count: int) -> tuple[OrderConstants, ...]:
+    rng = np.random.default_rng(0)
+
+    def drawn(values: tuple[Any, ...]) -> Any:
+        return values[int(rng.integers(len(values)))]
+
+    return tuple(
+        OrderConstants(**{name: drawn(values) for name, values in CHOICES.items()})
+        for _ in range(count)
+    )
+
+
+def objective(figures: list[FloatArray]) -> FloatArray:
+    """Mean average precision of each choice of constants over datasets and both columns."""
+    return np.mean([one[:, :, 1].mean(axis=1) for one in figures], axis=0)
+
+
+Test = Callable[[OrderConstants], tuple[tuple[float, float], tuple[float, float]]]
+"""Figures with swaps in copies alone and in what gives the statistics, too."""
+
+
+def choice_tests(data: Path, seeds: int) -> dict[str, tuple[str, Test]]:
+    """By dataset: which others are too near to choose on, and how constants are tried on it."""
+
+    def planted(sequences: list[LabelSequence]) -> Test:
+        corpus = corpus_of(sequences)
+
+        def test(constants: OrderConstants) -> tuple[tuple[float, float], tuple[float, float]]:
+            copies = [
+                planted_in(corpus, share=1.0, seed=s, constants=constants) for s in range(seeds)
+            ]
+            linted = [
+                planted_in_all(sequences, share=0.5, seed=s, constants=constants)
+                for s in range(seeds)
+            ]
+            return figures_of(copies), figures_of(linted)
+
+        return test
+
+    def real(recordings: list[Recording]) -> Test:
+        def test(constants: OrderConstants) -> tuple[tuple[float, float], tuple[float, float]]:
+            clean = judged_recordings(recordings, clean_reference=True, constants=constants)
+            every = judged_recordings(recordings, clean_reference=False, constants=constants)
+            return figures_of([clean]), figures_of([every])
+
+        return test
+
+    tests = {
+        name: (RELATED.get(name, name), planted(without_background(list(READERS[name](data)))))
+        for name in DATASETS
+    }
+    recordings = list(captaincook_with_errors(data))
+    first = [r for r in recordings if r[0].procedure in FIRST_RECIPES]
+    last = [r for r in recordings if r[0].procedure not in FIRST_RECIPES]
+    tests["captaincook4d, recipes 1 to 13"] = ("recipes 1 to 13", real(first))
+    tests["captaincook4d, recipes 15 to 29"] = ("recipes 15 to 29", real(last))
+    return tests
+
+
+def figures_of(judged: list[Judged]) -> tuple[float, float]:
+    auc, precision = np.mean([one.figures("order") for one in judged], axis=0).tolist()
+    return auc, precision
+
+
+def without_background(sequences: list[LabelSequence]) -> list[LabelSequence]:
+    """As lint reads them: a background class is no step."""
+    corpus = corpus_of(sequences)
+    background_N = background(corpus)
+    if not background_N.any():
+        return sequences
+    [label] = np.unique(corpus.label_N[background_N]).tolist()
+    return [without_class(s, corpus.labels[label]) for s in sequences]
 
 
 def _row(cells: list[str]) -> str:
@@ -133,9 +240,11 @@ def without_class(sequence: LabelSequence, label: str) -> LabelSequence:
     return replace(sequence, steps=tuple(s for s in sequence.steps if s.label != label))
 
 
-def planted_in(corpus: Corpus, *, share: float, seed: int) -> Judged:
+def planted_in(
+    corpus: Corpus, *, share: float, seed: int, constants: OrderConstants = CONSTANTS
+) -> Judged:
     """Swaps in copies of the videos, judged by the other groups' videos as they are."""
-    grammar = Grammar(corpus)
+    grammar = Grammar(corpus, constants)
     rng = np.random.default_rng(seed)
     judged = Judged(scores={view: [] for view in VIEWS}, wrong=[])
     for videos in corpus.units():
@@ -157,7 +266,13 @@ def add(judged: Judged, evidence: OrderEvidence, places: IntArray) -> None:
     judged.wrong.append(wrong)
 
 
-def planted_in_all(sequences: list[LabelSequence], *, share: float, seed: int) -> Judged:
+def planted_in_all(
+    sequences: list[LabelSequence],
+    *,
+    share: float,
+    seed: int,
+    constants: OrderConstants = CONSTANTS,
+) -> Judged:
     """Swaps in the videos themselves: statistics come from videos with swaps, too, as in lint."""
     rng = np.random.default_rng(seed)
     corpus = corpus_of(sequences)
@@ -171,7 +286,7 @@ def planted_in_all(sequences: list[LabelSequence], *, share: float, seed: int) -
         own = np.zeros(len(steps), np.int64)
         own[places] = 1
         wrong.append(own)
-    evidence = order_evidence(Grammar(corpus_of(planted)))
+    evidence = order_evidence(Grammar(corpus_of(planted), constants))
     return Judged(scores={view: [getattr(evidence, view)] for view in VIEWS}, wrong=wrong)
 
 
@@ -181,8 +296,8 @@ def print_real(data: Path) -> None:
     print("|---" * (len(VIEWS) + 3) + "|")
     recordings = list(captaincook_with_errors(data))
     for title, chosen in (
-        ("recipes 1 to 13, tuned", lambda p: p in TUNED_RECIPES),
-        ("recipes 15 to 29, seen", lambda p: p not in TUNED_RECIPES),
+        ("recipes 1 to 13", lambda p: p in FIRST_RECIPES),
+        ("recipes 15 to 29", lambda p: p not in FIRST_RECIPES),
         ("all 13 recipes", lambda p: True),
     ):
         for reference in ("normal recordings", "all recordings"):
@@ -194,14 +309,17 @@ def print_real(data: Path) -> None:
             print(_row([f"{title}; reference: {reference}", *cells, *numbers]))
 
 
+Recording = tuple[LabelSequence, dict[Step, set[str]]]
+
+
 def judged_recordings(
-    recordings: list[tuple[LabelSequence, dict[Step, set[str]]]], *, clean_reference: bool
+    recordings: list[Recording], *, clean_reference: bool, constants: OrderConstants = CONSTANTS
 ) -> Judged:
     """Each recording with errors, judged by the other recordings of its recipe."""
     # The same person cooks a recipe several times, so that recordings are left out one by one, as
     # the reference figures do.
     sequences = [replace(sequence, group=None) for sequence, _ in recordings]
-    grammar = Grammar(corpus_of(sequences))
+    grammar = Grammar(corpus_of(sequences), constants)
     judged = Judged(scores={view: [] for view in VIEWS}, wrong=[])
     with_errors = np.array([bool(tags) for _, tags in recordings])
     for video in np.flatnonzero(with_errors).tolist():
@@ -227,47 +345,59 @@ PLANTS: dict[Kind, tuple[Plant, ...]] = {
 
 
 def print_calibration(data: Path, seeds: int) -> None:
-    """Share of segments that are wrong, by their probability, with errors in half of the groups.
+    """Share of segments that are wrong, by their probability.
 
     Errors are planted in the sequences themselves, by other seeds than lint's own, at the rate that
-    lint assumes; only segments of groups that may have errors count. Errors that the data have of
-    their own count as right, so that shares are lower bounds.
+    lint assumes and at a third of it. Errors that the data have of their own count as right, so
+    that shares are lower bounds. Nothing is fitted.
     """
     headings = [f"{low:g} to {min(high, 1):g}" for low, high in pairwise(BINS)]
-    print("| data | kind | " + " | ".join(headings) + " |")
-    print("|---" * (len(headings) + 2) + "|")
-    for name in ("breakfast", "50salads", "cholec80", "captaincook4d", "knot_tying"):
-        sequences = list(READERS[name](data))
-        for kind, plants in PLANTS.items():
-            told = [
-                planted_at_rate(sequences, kind, plants, np.random.default_rng(1000 + seed))
-                for seed in range(4 * seeds)
-            ]
-            probability = np.concatenate([one[0] for one in told])
-            wrong = np.concatenate([one[1] for one in told])
-            place = np.digitize(probability, BINS) - 1
-            cells = [
-                f"{wrong[place == b].mean():.0%} of {int((place == b).sum())}"
-                if (place == b).any()
-                else "-"
-                for b in range(len(BINS) - 1)
-            ]
-            print(_row([name, kind.value, *cells]), flush=True)
+    print("| errors in 1,000 | data | kind | " + " | ".join(headings) + " | 0.5 or more |")
+    print("|---" * (len(headings) + 4) + "|")
+    for rate in (ERROR_RATE, ERROR_RATE / 3):
+        everything: list[tuple[FloatArray, IntArray]] = []
+        for name in (*DATASETS, "captaincook4d"):
+            sequences = list(READERS[name](data))
+            for kind, plants in PLANTS.items():
+                rngs = [np.random.default_rng(1000 + seed) for seed in range(2 * seeds)]
+                told = [planted_at_rate(sequences, kind, plants, rng, rate) for rng in rngs]
+                everything += told
+                print(
+                    _row([f"{1000 * rate:.0f}", name, kind.value, *said_and_wrong(told)]),
+                    flush=True,
+                )
+        print(_row([f"{1000 * rate:.0f}", "all", "all", *said_and_wrong(everything)]), flush=True)
+
+
+def said_and_wrong(told: list[tuple[FloatArray, IntArray]]) -> list[str]:
+    """What probabilities say and what is wrong, for each bin and for all from 0.5 on."""
+    probability = np.concatenate([one[0] for one in told])
+    wrong = np.concatenate([one[1] for one in told])
+    place = np.digitize(probability, BINS) - 1
+    members = [*(place == b for b in range(len(BINS) - 1)), probability >= 0.5]
+    return [
+        f"{probability[own].mean():.0%}: {wrong[own].mean():.0%} of {int(own.sum())}"
+        if own.any()
+        else "-"
+        for own in members
+    ]
 
 
 def planted_at_rate(
-    sequences: list[LabelSequence], kind: Kind, plants: tuple[Plant, ...], rng: np.random.Generator
+    sequences: list[LabelSequence],
+    kind: Kind,
+    plants: tuple[Plant, ...],
+    rng: np.random.Generator,
+    rate: float,
 ) -> tuple[FloatArray, IntArray]:
-    """Probabilities of the segments of half of the groups, and which of these are wrong."""
+    """Probabilities of all segments, and which of these are wrong."""
     corpus = corpus_of(sequences)
     corpus = corpus.only(~background(corpus))
-    units = np.unique(corpus.unit_V)
-    chosen = np.isin(corpus.unit_V, rng.permutation(units)[: len(units) // 2])
     planted, wrong = [], list[IntArray]()
     for video, sequence in enumerate(sequences):
         label_N, places = corpus.label_N[corpus.span(video)], NONE
         alike = corpus.procedure_V[corpus.video_N()] == corpus.procedure_V[video]
-        if chosen[video] and len(label_N) and rng.random() < ERROR_RATE * len(label_N):
+        if len(label_N) and rng.random() < rate * len(label_N):
             plant = plants[int(rng.integers(len(plants)))]
             classes = np.unique(corpus.label_N[alike])
             label_N, places = plant(label_N, classes, rng) or (label_N, places)
@@ -276,8 +406,7 @@ def planted_at_rate(
         wrong.append(np.zeros(len(names), np.int64))
         wrong[-1][places] = 1
     table = lint(planted).segments
-    mine = chosen[table.file_N]
-    return table.values[f"{kind.value}_probability"][mine], np.concatenate(wrong)[mine]
+    return table.values[f"{kind.value}_probability"], np.concatenate(wrong)
 
 
 def steps_of(names: list[str]) -> tuple[Step, ...]:

@@ -1,11 +1,16 @@
 """How fast a training worker is, beside a plain loop with the same model and batches.
 
 .venv/bin/python benchmarks/train.py [--repeats 3] [--json]
+.venv/bin/python benchmarks/train.py --feed [--repeats 3] [--json]
+
+With --feed: the same epochs on features that are sixteen times what a reader keeps, as workers read
+them, beside features that are all in memory; and beside a reader without thread and node's files.
 """
 
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
@@ -17,12 +22,13 @@ from torch.nn.functional import cross_entropy
 from csl_dist.cluster.session import connect
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import RunConfig, parse_config
+from csl_dist.features.node_cache import forget_node_folder, kept_on_node, node_folder
 from csl_dist.features.source import FeatureReader
 from csl_dist.training.batches import padded_batch
 from csl_dist.training.inputs import open_inputs
 from csl_dist.training.models import build_scorer
 from csl_dist.training.stage import Training, fit_trainings, training_of
-from csl_dist.training.train import class_counts, class_weights, epoch_batches
+from csl_dist.training.train import class_counts, class_weights, epoch_batches, train_epochs
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 from builder import NUM_CLASSES, write_random_dataset
@@ -56,12 +62,14 @@ def bench_train(repeats: int) -> dict[str, float]:
     }
 
 
-def run_config(folder: Path, repeat: int) -> RunConfig:
+def run_config(
+    folder: Path, repeat: int, *, preset: str = "small", batch_frames: int = BATCH_FRAMES
+) -> RunConfig:
     data = {
         "root": str(folder / f"run-{repeat}"),
         "dataset": {"path": str(folder / "manifest.csv")},
-        "scorers": {"transformer": {"arguments": {"preset": "small"}}},
-        "train": {"epochs": EPOCHS, "batch_frames": BATCH_FRAMES},
+        "scorers": {"transformer": {"arguments": {"preset": preset}}},
+        "train": {"epochs": EPOCHS, "batch_frames": batch_frames},
     }
     return parse_config(data, where="the benchmark")
 
@@ -99,6 +107,36 @@ def loop_rate(training: Training, folder: Path) -> float:
     return _epoch_frames(training) * (EPOCHS - 1) / (time.perf_counter() - begun)
 
 
+def bench_feed(repeats: int) -> dict[str, float]:
+    """Frames per second of epochs on features larger than the cache, over those in memory."""
+    torch.set_num_threads(1)
+    rates: dict[str, list[float]] = {"memory": [], "worker": [], "plain": []}
+    with tempfile.TemporaryDirectory() as folder:
+        write_random_dataset(Path(folder), num_videos=64, num_frames=2000, split="train")
+        inputs = open_inputs(run_config(Path(folder), 0, preset="tiny", batch_frames=4000))
+        training = training_of(inputs, "transformer", inputs.run.dataset.folds[0])
+        task = replace(training.task, config=replace(training.task.config, epochs=2))
+        whole = {a.video: training.features.read(a.video) for a in task.annotations}
+        cache_bytes = sum(values.nbytes for values in whole.values()) // 16
+        node = node_folder(folder)
+        readers = {
+            "memory": lambda w: whole[w.video][w.span.start : w.span.stop],
+            "worker": FeatureReader(kept_on_node(training.features, node), cache_bytes).read,
+            "plain": FeatureReader(training.features, cache_bytes).read,
+        }
+        for _ in range(repeats):
+            for name, read in readers.items():
+                *_, last = train_epochs(task, read)
+                rates[name].append(last.info.metrics["frames_per_second"])
+        forget_node_folder(folder)
+    memory = median(rates["memory"])
+    return {
+        "vs_memory": round(median(rates["worker"]) / memory, 3),
+        "plain_vs_memory": round(median(rates["plain"]) / memory, 3),
+        "frames_per_second": round(median(rates["worker"]), 1),
+    }
+
+
 def _epoch_frames(training: Training) -> int:
     return sum(annotation.num_frames for annotation in training.task.annotations)
 
@@ -106,8 +144,10 @@ def _epoch_frames(training: Training) -> int:
 def main() -> None:
     parser = parser_of(__doc__)
     add_repeats(parser, default=3)
+    parser.add_argument("--feed", action="store_true", help="features larger than the cache")
     arguments = parser.parse_args()
-    print_figures(bench_train(arguments.repeats), as_json=arguments.json)
+    bench = bench_feed if arguments.feed else bench_train
+    print_figures(bench(arguments.repeats), as_json=arguments.json)
 
 
 if __name__ == "__main__":

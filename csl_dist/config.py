@@ -33,6 +33,8 @@ CNN = "cnn"
 """The scorer that an adapted encoder is, and the name its checkpoints go by."""
 ENSEMBLE = "ensemble"
 """What stands for the framewise and the temporal scorer together, wherever a scorer is named."""
+COMMITTEE = "committee"
+"""What stands for all scorers together, as the rule `edits` asks them."""
 
 
 def ascending(pair: tuple[int, int]) -> tuple[int, int]:
@@ -69,7 +71,21 @@ Url = Annotated[str, AfterValidator(known_url)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Percent = Annotated[float, Field(gt=0, le=100)]
 ScoreName = Annotated[str, AfterValidator(known_score)]
-PlantableKind = Literal["mislabel", "disorder", "reorder", "duplicate", "insert", "jitter"]
+PlantableKind = Literal[
+    "mislabel",
+    "disorder",
+    "reorder",
+    "duplicate",
+    "insert",
+    "jitter",
+    "rename",
+    "occurrence",
+    "merge",
+    "missing",
+    "boundary",
+]
+"""The first six as the paper and others plant them, the rest as people err: a boundary is off by a
+second in the median and by more than 20 in one of ten."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,7 +255,12 @@ class AdaptConfig:
     __pydantic_config__: ClassVar[ConfigDict] = FORBID
 
     trainable_stages: Literal[1, 2] = 1
-    """How many of ResNet-18's four stages are trained, from the last one."""
+    """How many of ResNet-18's four stages are trained, from the last one. Paper: 2."""
+    fps: Positive | None = 5.0
+    """Frames of a second of training video that are trained on; None: all that there are."""
+    max_frames: Count = 1000
+    """Most of these of one video, evenly spread. What is stored of each is 100 KB for one stage of
+    224 pixels and 200 KB for two, before compression."""
     epochs: Count = 10
     """The features are those of the last epoch; the scorer `cnn` is audited with all of them."""
     learning_rate: Positive = 1e-4
@@ -288,11 +309,13 @@ class ScorerConfig:
     """`transformer`, `framewise`, `mstcn`, or the import path `package.module:Class` of a
     torch.nn.Module; None takes the scorer's own name."""
     arguments: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """Keyword arguments of the model, `preset: vit_b` among them."""
+    """Keyword arguments of the model, `preset: vit_b` among them; of `transformer` also
+    `pretrained`, the state dict of a vision Transformer whose blocks its training starts from."""
     train: bool = True
     """False: its checkpoints come from elsewhere, by `csl checkpoints import`."""
-    max_frames: Count = 8192
-    """Longer videos run in overlapping windows of so many frames."""
+    max_frames: Count | None = None
+    """Longer videos run in overlapping windows of so many frames; None: whole videos, as in the
+    paper, or windows as long as a training worker's memory allows, which is told then."""
 
 
 def share_of_percent(value: object) -> object:
@@ -410,21 +433,21 @@ class FlagConfig:
     __pydantic_config__: ClassVar[ConfigDict] = FORBID
 
     scorer: str | None = None
-    """Whose score decides: one of the scorers, or `ensemble`, the first that sees context and the
-    first that does not together; None: the ensemble, or whichever there is. Paper: transformer."""
+    """Whose score decides, by rules other than `edits`: a scorer, or `ensemble`, the first that
+    sees context and the first that does not. None: the ensemble, or whichever there is. Paper:
+    transformer."""
     score: ScoreName = "aum_late_segment"
-    """What decides: `csl`, `margin`, `aum` (each also `_late`) or `final`, as it is or with the
-    ending `_smoothed` or `_segment`. Paper: csl_smoothed."""
-    rule: Literal["validation", "validation_sd", "robust", "top", "top_video", "edits"] = (
-        "validation"
-    )
-    """`validation`: above a quantile of the validation videos' scores; `validation_sd`: above their
-    mean by some deviations; `robust`: above the video's own median by some deviations, told from
-    its median absolute deviation; `top`: the worst percent of all audit frames; `top_video`: of
-    each video. Without validation videos the first two are as `top`. `edits`: not frames above a
-    score, but the edits of the labels that explain most under all scorers, the order of steps and
-    their durations, as long as a flag is likelier right than wrong; it has its own probabilities
-    and fixes, and of the keys below only its own two count."""
+    """What decides by these rules: `csl`, `margin`, `aum` (each also `_late`) or `final`, as it is
+    or with the ending `_smoothed` or `_segment`. Paper: csl_smoothed."""
+    rule: Literal["edits", "validation", "validation_sd", "robust", "top", "top_video"] = "edits"
+    """`edits`: the changes of the labels that explain most under all scorers, the order of steps
+    and their durations, each with its fix and the probability of an error, as long as a flag is
+    likelier right than wrong; of the other keys only its own count. The others flag frames whose
+    score is high. `validation`: above a quantile of the validation videos' scores; `validation_sd`:
+    above their mean by some deviations; `robust`: above the video's own median by some deviations,
+    told from its median absolute deviation; `top`: the worst percent of all audit frames;
+    `top_video`: of each video. Without validation videos `validation` and `validation_sd` are as
+    `top`. Paper: top."""
     quantile: Share = 0.97
     """For `validation`: share of validation frames below the threshold."""
     deviations: Positive = 3.0
@@ -437,6 +460,9 @@ class FlagConfig:
     """Spans of one label that are at most this many frames apart become one."""
     tolerance_seconds: Annotated[float, Field(ge=0)] = 2.0
     """For `edits`: a boundary that is off by no more is none."""
+    conventions: Literal["once", "flag"] = "once"
+    """For `edits`: a disagreement that is the same in most videos, of all or of one group, is told
+    `once`, as a question of definition; `flag` leaves every place of it among the flags."""
     expected_error_rate: Share | None = None
     """For `edits`: share of segments that are thought to be wrong; None: told from how many more
     findings score high than in labels without errors."""
@@ -451,8 +477,9 @@ class AuditConfig:
     allow_in_sample: tuple[str, ...] = ()
     """Ids of videos that may be audited by checkpoints that were trained on them."""
     swapped_copies: Annotated[int, Field(ge=0)] = 10
-    """About so many validation videos (with folds: audited ones) are also predicted with two steps
-    swapped, to tell how many such errors the flags find. Each costs as much as its video."""
+    """By rules other than `edits`, which needs none: about so many validation videos (with folds:
+    audited ones) are also predicted with two steps swapped, to tell how many such errors the flags
+    find. Each costs as much as its video."""
 
 
 def paper_scorers() -> dict[str, ScorerConfig]:
@@ -497,11 +524,16 @@ class RunConfig:
                 )
         if CNN in self.scorers and self.features.adapt is None:
             raise ValueError("scorers.cnn: needs features.adapt, which trains it")
-        if ENSEMBLE in self.scorers:
-            raise ValueError(f"scorers: {ENSEMBLE!r} is the name of all of them together")
+        for name in {ENSEMBLE, COMMITTEE} & set(self.scorers):
+            raise ValueError(f"scorers: {name!r} is the name of several of them together")
         if self.flag.scorer not in (None, ENSEMBLE, *self.scorers):
             names = ", ".join([*self.scorers, ENSEMBLE])
             raise ValueError(f"flag.scorer is {self.flag.scorer!r}, but the scorers are {names}")
+
+
+def num_swapped_copies(config: RunConfig) -> int:
+    """About how many videos are predicted once more with two steps swapped."""
+    return 0 if config.flag.rule == "edits" else config.audit.swapped_copies
 
 
 def load_config(path: str | Path, overrides: Iterable[str] = ()) -> RunConfig:

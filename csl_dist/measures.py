@@ -5,6 +5,8 @@
 
 import difflib
 
+from csl_dist.types import ErrorKind
+
 LATE = "_late"
 """Over the later half of the selected checkpoints alone."""
 
@@ -17,6 +19,12 @@ SEGMENT = "_segment"
 MEASURES = ("csl", "margin", "aum")
 BASES = (*MEASURES, *(f"{name}{LATE}" for name in MEASURES), "final")
 """What is stored; smoothing is applied when a score is read."""
+
+SUSPICION = "suspicion"
+"""Of a frame: what speaks for a change of its step or of a boundary; by the rule `edits` alone."""
+ORDER = "order"
+"""Of a frame: what speaks for its step being out of order; by the rule `edits` alone."""
+FRAME_SCORES = (SUSPICION, ORDER)
 
 PAPERS_SCORE = f"csl{SMOOTHED}"
 
@@ -38,3 +46,8 @@ def known_score(name: str) -> str:
         [near] = difflib.get_close_matches(name, SCORE_NAMES, n=1, cutoff=0)
         raise ValueError(f"there is no score {name!r}; did you mean {near!r}?")
     return name
+
+
+def own_score(deciding: str, kind: str) -> str:
+    """The score that a kind of error is judged by: order is a list of its own beside suspicion."""
+    return ORDER if deciding == SUSPICION and kind == ErrorKind.DISORDER else deciding

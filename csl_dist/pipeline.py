@@ -4,9 +4,10 @@ Every function goes on from where it stopped; what is done is not done again.
 """
 
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -17,6 +18,8 @@ from csl_dist.audit.verify import Damage, Kind, forget_damage
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import RunConfig
 from csl_dist.errors import DamagedError, DataError, NotReadyError
+from csl_dist.evaluate.brought import read_scores
+from csl_dist.evaluate.stage import brought_metrics
 from csl_dist.evaluate.stage import evaluate as evaluate_stage
 from csl_dist.features.adapt import adapt
 from csl_dist.features.stage import extract as extract_stage
@@ -31,6 +34,7 @@ from csl_dist.storage.run_file import RunFile, put_run_file, read_run_config
 from csl_dist.storage.url import Storage
 from csl_dist.training.inputs import Inputs, open_inputs
 from csl_dist.training.stage import train as train_stage
+from csl_dist.types import Split
 
 PACKAGES = ("csl_dist", "numpy", "ray", "torch", "torchvision", "zarr")
 """Whose versions a run notes."""
@@ -120,8 +124,9 @@ def audit(stage: Stage, *, follow: bool = False) -> int:
     return flag(stage, score(stage))
 
 
-def evaluate(stage: Stage) -> dict[str, Any]:
-    """Metrics of the newest audit beside known errors."""
+def evaluate(stage: Stage, brought: Mapping[str, Path] | None = None) -> dict[str, Any]:
+    """Metrics of the newest audit beside known errors; `brought` are folders of others' scores,
+    whose metrics are those of `brought_metrics`, kept nowhere."""
     if not stage.inputs.labels.has_known_errors():
         raise DataError(
             f"the config of {stage.run.config.root} names no known errors; set dataset.truth to a "
@@ -136,7 +141,11 @@ def evaluate(stage: Stage) -> dict[str, Any]:
             f"audit {number} of {stage.run.config.root} is of other labels or settings than the "
             "config has now; run `csl audit`"
         )
-    return evaluate_stage(stage, number)
+    metrics = evaluate_stage(stage, number)
+    if not brought:
+        return metrics
+    scores = read_scores(brought, stage.inputs.labels.in_split(Split.AUDIT))
+    return metrics | {"brought": brought_metrics(stage.inputs, record, scores)}
 
 
 def run(stage: Stage) -> dict[str, Any] | None:

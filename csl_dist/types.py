@@ -41,9 +41,11 @@ class Media(StrEnum):
 
 
 class ErrorKind(StrEnum):
-    """Kinds of wrong label; each may be planted or known, but for `missing` and `boundary`.
+    """Kinds of wrong label; each may be planted or known, but for the last two: a wrong execution
+    can't be planted, and ambiguous is a flag alone.
 
-    A flag is one of the first two, or, by the rule `edits`, also an insert, missing or boundary.
+    A flag is one of the first two, or, by the rule `edits`, also an insert, missing, boundary or
+    ambiguous.
     """
 
     MISLABEL = "mislabel"
@@ -58,12 +60,20 @@ class ErrorKind(StrEnum):
     """A step that does not belong there stands inside another."""
     JITTER = "jitter"
     """A boundary between steps is off by some frames."""
+    RENAME = "rename"
+    """A whole step has the name of any other."""
+    OCCURRENCE = "occurrence"
+    """A whole step has the name of one that the video has elsewhere."""
+    MERGE = "merge"
+    """A boundary was forgotten: a step goes under the name of its neighbour."""
     MISSING = "missing"
-    """A step was forgotten: its frames are labelled as a neighbour's."""
+    """A step was forgotten: its frames are labelled as its neighbours'."""
     BOUNDARY = "boundary"
     """The place between two steps is off."""
     EXECUTION = "execution"
     """The person did the step wrongly, so the label does not fit (EgoPER)."""
+    AMBIGUOUS = "ambiguous"
+    """Of a flag: something seems wrong, but scorers disagree on what; there is no fix."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +217,11 @@ class Annotation:
     def labelled_seconds(self) -> float:
         """Seconds of footage that have a label."""
         return frame_seconds(self.times_T) * int((self.labels_T != UNLABELLED).sum())
+
+
+def rate_of(annotation: Annotation) -> float:
+    """Frames per second; 1 for a video of a single frame, whose rate nobody knows."""
+    return annotation.timeline.fps or 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

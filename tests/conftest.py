@@ -1,5 +1,6 @@
 """Shared fixtures: one small embedded dataset and one Ray session for the whole test run."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from functools import cache
@@ -20,6 +21,9 @@ from csl_dist.storage.url import Storage
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
+# Ray's workers would wait until whatever else runs on the machine, such as other tests, is idle.
+os.environ.setdefault("RAY_worker_niceness", "0")
+
 if TYPE_CHECKING:
     from s3_server import FaultyProxy
 
@@ -30,35 +34,13 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts tests that start Ray first: one worker runs all of these, which takes longest."""
-    items.sort(key=lambda item: group_of(item.nodeid) != RAY_GROUP)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Shares files out among workers, those that start Ray to a single one.
-
-    `--dist loadgroup` would do it, but xdist 3.8 tells groups by a private field of test items that
-    pytest 9.2 no longer has, and ignores them without a word (pytest-xdist issue 1386).
-    """
-    from xdist.scheduler import LoadScopeScheduling
-
-    class GroupScheduling(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            return group_of(nodeid)
-
-    return GroupScheduling(config, log)
+    """Puts files that start Ray first: they take longest, and the others fill the time after."""
+    items.sort(key=lambda item: not starts_ray(item.nodeid.partition("::")[0]))
 
 
 @cache
-def group_of_file(path: str) -> str:
-    marked = f'xdist_group("{RAY_GROUP}")' in (Path(__file__).parents[1] / path).read_text()
-    return RAY_GROUP if marked else path
-
-
-def group_of(nodeid: str) -> str:
-    """What one worker runs: a file, so that its fixtures are made once, or all that starts Ray."""
-    return group_of_file(nodeid.partition("::")[0])
+def starts_ray(path: str) -> bool:
+    return f'xdist_group("{RAY_GROUP}")' in (Path(__file__).parents[1] / path).read_text()
 
 
 @pytest.fixture(scope="session")

@@ -208,5 +208,5 @@ def test_score_that_there_is_not_gets_the_nearest_name() -> None:
 def test_ensemble_may_decide_but_can_not_be_trained() -> None:
     data = {"root": "r", "dataset": {"path": "p"}}
     assert parse_config({**data, "flag": {"scorer": "ensemble"}}, where="c").flag.scorer
-    with pytest.raises(ConfigError, match="name of all of them together"):
+    with pytest.raises(ConfigError, match="name of several of them together"):
         parse_config({**data, "scorers": {"ensemble": {"model": "framewise"}}}, where="c")

@@ -4,11 +4,21 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from builder import grey_pictures, write_video
 
-from csl_dist.config import FeaturesConfig, RunConfig, load_config
+from csl_dist.config import (
+    AuditConfig,
+    FeaturesConfig,
+    FlagConfig,
+    RunConfig,
+    ScoreConfig,
+    TrainConfig,
+    config_as_dict,
+    load_config,
+)
 from csl_dist.data.check import all_problems, look_at_videos
 from csl_dist.data.layouts import open_dataset
 from csl_dist.data.layouts.cholec80 import PHASES
@@ -101,15 +111,67 @@ def test_egoper_follows_the_papers_protocol(egoper: Path, tmp_path: Path) -> Non
     run = open_run(config)
     assert [len(run.dataset.in_split(split)) for split in Split] == [3, 1, 1]
     assert config.dataset.fps == 10
-    random = replace(config, features=FeaturesConfig(weights="random"))
+    random = replace(config, features=replace(config.features, weights="random"))
     assert open_inputs(random).labels.has_known_errors()
 
 
+PAPER = {
+    # 4.1: 15 fps, 224 x 224. EgoPER's own rate of frames, of which the paper says nothing.
+    "dataset.fps": {"cholec80": 15, "egoper": 10},
+    "features.size": 224,
+    # 3.1: ResNet-18 pretrained on ImageNet; A.2: the final two layers are trainable.
+    "features.weights": "imagenet",
+    "features.adapt.trainable_stages": 2,
+    # 4.4: a ViT-B/16 Transformer, 200 epochs of AdamW at 1e-4, class-weighted cross-entropy.
+    "scorers.transformer.arguments": {"preset": "vit_b"},
+    "train.epochs": 200,
+    "train.steps": None,
+    "train.learning_rate": 1e-4,
+    "train.schedule": "constant",
+    "train.warmup_epochs": 0.0,
+    "train.weighted": True,
+    # 3.3: the mean over all checkpoints of the class-weighted loss.
+    "predict.checkpoints": "full",
+    "score.checkpoints": "full",
+    "score.weighted": True,
+    # 3.4 and 4.4: smoothed CSL of the Transformer, ranked, a fixed percentile flagged.
+    "flag.scorer": "transformer",
+    "flag.score": "csl_smoothed",
+    "flag.rule": "top",
+    # Nothing beyond the paper is predicted.
+    "audit.swapped_copies": 0,
+    "checkpoints.keep": "all",
+}
+"""Every value that the paper states, by the config's key."""
+
+
 @pytest.mark.parametrize("name", ["cholec80", "egoper"])
-def test_training_has_the_papers_values(name: str) -> None:
-    """200 epochs of AdamW at 1e-4 on ViT-B, and every checkpoint is audited."""
+@pytest.mark.parametrize("key", PAPER)
+def test_value_is_the_papers(name: str, key: str) -> None:
+    value: Any = config_as_dict(load_config(CONFIGS / f"{name}.yaml"))
+    for part in key.split("."):
+        value = value[part]
+    expected = PAPER[key]
+    assert value == (expected[name] if key == "dataset.fps" else expected)  # type: ignore[index]
+
+
+@pytest.mark.parametrize("name", ["cholec80", "egoper"])
+def test_paper_configs_have_its_two_models_and_whole_videos(name: str) -> None:
     config = load_config(CONFIGS / f"{name}.yaml")
-    assert config.train.epochs == 200
+    assert list(config.scorers) == ["transformer", "cnn"]
+    assert config.scorers["transformer"].max_frames is None, "whole videos, if memory allows"
+    seconds = config.score.window / (config.dataset.fps or 1)
+    assert 4.9 < seconds < 5.2, "a small window, as the paper has it"
     assert {learning_rate(config.train, e) for e in (0.0, 100.0, 199.9)} == {1e-4}
-    assert config.scorers["transformer"].arguments == {"preset": "vit_b"}
-    assert config.features.weights == "imagenet"
+
+
+def test_recommended_config_has_our_defaults() -> None:
+    config = load_config(CONFIGS / "recommended.yaml")
+    assert config.features == FeaturesConfig(), "the encoder stays as it is"
+    assert config.train == TrainConfig(epochs=50)
+    assert (config.score, config.flag, config.audit) == (
+        ScoreConfig(),
+        FlagConfig(),
+        AuditConfig(),
+    )
+    assert list(config.scorers) == ["transformer", "framewise"]

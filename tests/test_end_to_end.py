@@ -5,11 +5,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from commands import RunningCommand, run_csl
 
 import csl_dist
 from csl_dist.audit.status import run_status
@@ -17,12 +17,6 @@ from csl_dist.audit.status import run_status
 pytestmark = pytest.mark.xdist_group("ray")
 
 COMMAND = [sys.executable, "-c", "from csl_dist.cli import main; main()"]
-
-
-def run_csl(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False
-    )
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +27,10 @@ def undisturbed(
     folder = tmp_path_factory.mktemp("undisturbed")
     path = folder / "small.yaml"
     path.write_text(config_text(folder / "run", small_dataset))
-    return path, run_csl("run", path)
+    # Started as people start it; the other commands of this file are forked.
+    return path, subprocess.run(
+        [*COMMAND, "run", str(path)], capture_output=True, text=True, check=False
+    )
 
 
 def config_text(root: Path, dataset: Path) -> str:
@@ -102,7 +99,7 @@ def test_reproduce_makes_the_papers_tables_of_a_finished_run(
     undisturbed: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:
     path, _ = undisturbed
-    result = run_csl("reproduce", path, "--seeds", "1", "--no-noise")
+    result = run_csl("reproduce", path, "--seeds", "1", "--no-noise", "--no-encoders")
     assert result.returncode == 0, result.stderr
     assert "train: epochs" not in result.stdout, "all of it comes from the same trajectories"
     tables = path.parent / "run/reproduce/tables"
@@ -110,7 +107,8 @@ def test_reproduce_makes_the_papers_tables_of_a_finished_run(
     assert {"mislabel", "disorder"} == set(main.error)
     sampling = pd.read_csv(tables / "sampling.csv")
     assert {"last", "full", "every_2nd", "hybrid"} <= set(sampling.columns)
-    for name in ("main", "sampling", "final_against_csl", "architectures", "flags"):
+    names = ("dataset", "main", "sampling", "final_against_csl", "architectures", "other_noise")
+    for name in (*names, "flags"):
         assert (tables / f"{name}.md").exists()
         assert "toprule" in (tables / f"{name}.tex").read_text()
 
@@ -125,10 +123,10 @@ def test_status_shows_every_stage_done(
     assert all(line.done == line.total for line in lines)
 
 
-def wait_for(process: subprocess.Popen[bytes], pattern: str, root: Path) -> None:
-    """Waits until the run has written a file that matches, or has ended."""
-    while process.poll() is None and not any(root.glob(pattern)):
-        time.sleep(0.05)
+def wait_for(command: RunningCommand, pattern: str, root: Path) -> None:
+    """Waits until the run has written a file that matches."""
+    while not any(root.glob(pattern)):
+        assert command.goes_on_for(0.05), "the run ended before it could be stopped"
 
 
 @pytest.mark.timeout(400)
@@ -146,16 +144,12 @@ def test_killed_and_interrupted_run_ends_with_the_same_metrics(
         ("*/records/rows/fold-0/*/*.json", signal.SIGKILL, -9),
     ]
     for pattern, how, code in stops:
-        with (tmp_path / "stderr").open("wb") as stderr:
-            process = subprocess.Popen(
-                [*COMMAND, "run", str(path)], stdout=subprocess.DEVNULL, stderr=stderr
-            )
-            wait_for(process, pattern, root)
-            assert process.poll() is None, "the run ended before it could be stopped"
-            process.send_signal(how)
-            assert process.wait() == code
+        command = RunningCommand.start("run", path)
+        wait_for(command, pattern, root)
+        command.signal(how)
+        assert command.wait() == code
         if how == signal.SIGINT:
-            assert f"go on with: csl run {path}" in (tmp_path / "stderr").read_text()
+            assert f"go on with: csl run {path}" in command.stderr.read_text()
         assert not (root / "audits/0001/metrics.json").exists()
     result = run_csl("run", path)
     assert result.returncode == 0, result.stderr

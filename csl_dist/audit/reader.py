@@ -8,18 +8,21 @@ import difflib
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
+from csl_dist.audit.frames import FrameScores
 from csl_dist.audit.revision import AuditStore
+from csl_dist.config import COMMITTEE
 from csl_dist.data.layouts import listed_in
 from csl_dist.errors import DataError, NotReadyError
 from csl_dist.flag.calibration import AnyCalibration
+from csl_dist.flag.edit_calibration import EditCalibration
+from csl_dist.flag.edits.conventions import Convention
 from csl_dist.flag.record import AuditRecord
-from csl_dist.measures import base_and_smoothing
+from csl_dist.measures import SUSPICION, base_and_smoothing
 from csl_dist.predict.trajectories import Trajectory, TrajectoryStore
 from csl_dist.score.ensemble import Scale, ensemble_score
 from csl_dist.score.formulas import (
@@ -45,6 +48,9 @@ from csl_dist.types import (
     Video,
     spans_where,
 )
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 MAX_KEPT = 256
 """Videos, times scorers, whose labels and open trajectories an audit keeps: about 0.1 GB."""
@@ -182,12 +188,14 @@ class Audit:
         min_score: float | None = None,
         from_seconds: float | None = None,
         to_seconds: float | None = None,
+        below: bool = False,
     ) -> pd.DataFrame:
         """Flagged spans, worst first; those that fit all that is given, the first `top` of them.
 
         A label is the annotated or the suggested one; a time range is touched, not enclosed.
+        `below`: what lies below the line instead, next to be looked at; only by the rule `edits`.
         """
-        table = self._flags
+        table = self._below if below else self._flags
         if video is not None:
             table = table[table.video == self._known(video)]
         if label is not None:
@@ -207,13 +215,22 @@ class Audit:
         self.record  # noqa: B018  says so where there are none yet
         return self._audits.flags(self.revision)
 
+    @cached_property
+    def _below(self) -> pd.DataFrame:
+        self.record  # noqa: B018
+        return self._audits.below(self.revision)
+
+    def conventions(self) -> list[Convention]:
+        """Disagreements that are the same in most videos: told once, and not among the flags."""
+        return self._audits.conventions(self.revision) if self.revision else []
+
     def corrections(self) -> pd.DataFrame:
         """Spans whose label this audit corrected; empty where it corrected none."""
         return self._audits.corrections(self.revision) if self.revision else pd.DataFrame()
 
     def calibration(self) -> AnyCalibration | None:
         """What the rule finds of planted errors; None before there are flags."""
-        return self._audits.calibration(self.revision) if self.revision else None
+        return self._calibration if self.revision else None
 
     def metrics(self) -> dict[str, Any] | None:
         """How well known errors were found; None where none are known, or it was not measured."""
@@ -257,8 +274,14 @@ class Audit:
         return smoothed_as_named(score_T, labels_T, smoothing=smoothing, window=window)
 
     def deciding_score(self, video: str, *, labels: Labels | None = None) -> FloatArray:
-        """The score (T,) that is compared with the threshold, of one scorer or of both."""
+        """The score (T,) behind the flags: `suspicion`, or what is compared with a threshold.
+
+        Under other `labels`, suspicion of frames that changed is only how much models prefer yet
+        another label; what else speaks against these labels, the next audit tells.
+        """
         settings, scales = self.settings, self.record.scales
+        if settings.scorer == COMMITTEE:
+            return self._suspicion(self._known(video), labels)
         name = settings.flag.score
         if scales is None or settings.framewise is None:
             return self.score(video, name, labels=labels, scorer=settings.scorer)
@@ -268,6 +291,28 @@ class Audit:
             self.score(video, name, labels=labels, scorer=settings.framewise),
             (temporal, framewise),
         )
+
+    def _suspicion(self, video: str, labels: Labels | None) -> FloatArray:
+        suspicion_T = self._frames.read(video, SUSPICION)
+        if labels is None:
+            return suspicion_T
+        calibration, annotation = self._calibration, self.annotation(video)
+        assert isinstance(calibration, EditCalibration), "every audit by this rule has one"
+        given_T = class_ids(labels, self.classes, video, annotation.num_frames)
+        changed = np.flatnonzero(given_T != annotation.labels_T)
+        read = [self.log_probabilities(video, scorer=s).read() for s in calibration.families]
+        preferred_T = calibration.preference_of(read, given_T)
+        result_T = suspicion_T.copy()
+        result_T[changed] = np.where(given_T < 0, np.nan, preferred_T)[changed]
+        return result_T
+
+    @cached_property
+    def _frames(self) -> FrameScores:
+        return self._audits.frame_scores(self.revision)
+
+    @cached_property
+    def _calibration(self) -> AnyCalibration:
+        return self._audits.calibration(self.revision)
 
     def annotation(self, video: str, *, scorer: str | None = None) -> Annotation:
         """The labels and times of a video's frames, as this audit saw them."""
@@ -346,13 +391,15 @@ class Audit:
 
     def to_xarray(
         self, video: str, *, frames: slice | int | None = None, scorer: str | None = None
-    ) -> xr.DataArray:
+    ) -> "xr.DataArray":
         """Log-probabilities with named dimensions: checkpoint, frame, class."""
         scorer = self._scorer(scorer)
         trajectory = self.log_probabilities(video, scorer=scorer)
         span = _frame_range(frames, trajectory.shape[1], video)
         annotation = self.annotation(video, scorer=scorer)
         names = np.array([*self.classes, ""])
+        import xarray as xr  # takes as long as all else together
+
         return xr.DataArray(
             trajectory.read(span.start, span.stop),
             dims=("checkpoint", "frame", "class"),

@@ -80,6 +80,8 @@ def relabel(root: str, labels: Path) -> Relabelled:
     calibration = before.calibration()
     assert calibration is not None, "every audit has one"
     annotations = _annotations(before, changed)
+    store = AuditStore(before.paths)
+    trained = store.trained(before.revision)
     decision = decide(
         ScoreStore(before.paths.scores),
         versions,
@@ -87,6 +89,7 @@ def relabel(root: str, labels: Path) -> Relabelled:
         before.settings,
         classes=before.classes,
         groups=groups_of(before.held_out_videos()),
+        trained=trained,
         calibration=calibration,
         trajectory_of=lambda scorer, video: before.log_probabilities(video, scorer=scorer),
     )
@@ -101,12 +104,11 @@ def relabel(root: str, labels: Path) -> Relabelled:
         labels=record.labels | {a.video: str(labels.absolute()) for a in changed},
         corrects=before.revision,
     )
-    number = AuditStore(before.paths).publish(
+    number = store.publish(
         after,
         videos=list(before.videos_by_id.values()),
-        flags=decision.flags,
-        calibration=decision.calibration,
-        mixed_up=decision.mixed_up,
+        decision=decision,
+        trained=trained,
         corrections=_corrections(before, changed, decision.flags),
     )
     return Relabelled(before=before, after=open_audit(root, revision=number))

@@ -6,13 +6,18 @@ measured of it afterwards, are added. A number is used once, also when its audit
 """
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
 
+from csl_dist.audit.frames import FrameScores, put_frames
 from csl_dist.errors import CslError, DamagedError, DataError, NotReadyError, damaged
 from csl_dist.flag.calibration import AnyCalibration, calibration_from
+from csl_dist.flag.decide import Decision
+from csl_dist.flag.edits.conventions import Convention
+from csl_dist.flag.edits.labelled import LabelledVideo, segments_table, videos_of_table
 from csl_dist.flag.record import FILES, AuditRecord
 from csl_dist.flag.rules import with_all_columns
 from csl_dist.score.store import ScoreStore
@@ -69,6 +74,21 @@ class AuditStore:
         """The flags of an audit, worst first."""
         return with_all_columns(self._table(number, RunPaths.FLAGS))
 
+    def below(self, number: int) -> pd.DataFrame:
+        """What lies below the line, next to be looked at; empty by rules that know no such."""
+        found = self._folder(number).exists(RunPaths.BELOW)
+        return with_all_columns(self._table(number, RunPaths.BELOW) if found else pd.DataFrame())
+
+    def frame_scores(self, number: int) -> FrameScores:
+        """Scores that the rule `edits` gives frames."""
+        return FrameScores(self._folder(number))
+
+    def trained(self, number: int) -> list[LabelledVideo]:
+        """Labels of the videos that were trained on, where the rule `edits` knew them."""
+        if not self._folder(number).exists(RunPaths.TRAINED):
+            return []
+        return videos_of_table(self._table(number, RunPaths.TRAINED))
+
     def videos(self, number: int) -> list[Video]:
         return read_videos(self._folder(number))
 
@@ -94,6 +114,15 @@ class AuditStore:
             return {}
         return folder.read_json(RunPaths.MIXED_UP, dict)
 
+    def conventions(self, number: int) -> list[Convention]:
+        """Disagreements that are the same in most videos, most places first."""
+        folder = self._folder(number)
+        if not folder.exists(RunPaths.CONVENTIONS):
+            return []
+        return folder.read_json(
+            RunPaths.CONVENTIONS, lambda c: [Convention(**told) for told in c["conventions"]]
+        )
+
     def corrections(self, number: int) -> pd.DataFrame:
         """Spans whose label an audit corrected; empty where it did not."""
         folder = self._folder(number)
@@ -115,10 +144,9 @@ class AuditStore:
         record: AuditRecord,
         *,
         videos: Sequence[Video],
-        flags: pd.DataFrame,
-        calibration: AnyCalibration,
+        decision: Decision,
+        trained: Sequence[LabelledVideo] = (),
         outliers: pd.DataFrame | None = None,
-        mixed_up: Mapping[str, str] | None = None,
         corrections: pd.DataFrame | None = None,
     ) -> int:
         """Writes an audit whole, its record last; returns its number."""
@@ -126,16 +154,27 @@ class AuditStore:
         folder = self._paths.audit(number)
         folder.delete_folder()  # what an interrupted command left
         put_videos(folder, videos)
-        put_table(folder, RunPaths.FLAGS, flags)
-        folder.put(RunPaths.FLAGS_CSV, csv_bytes(flags))
-        folder.put_json(RunPaths.CALIBRATION, calibration.as_json())
-        if mixed_up:
-            folder.put_json(RunPaths.MIXED_UP, dict(mixed_up))
+        put_table(folder, RunPaths.FLAGS, decision.flags)
+        folder.put(RunPaths.FLAGS_CSV, csv_bytes(decision.flags))
+        folder.put_json(RunPaths.CALIBRATION, decision.calibration.as_json())
+        if len(decision.below):
+            put_table(folder, RunPaths.BELOW, decision.below)
+        if trained:
+            put_table(folder, RunPaths.TRAINED, segments_table(trained))
+        if decision.frames:
+            put_frames(folder, decision.frames)
+        if decision.conventions:
+            told = [asdict(convention) for convention in decision.conventions]
+            folder.put_json(RunPaths.CONVENTIONS, {"conventions": told})
+        if decision.mixed_up:
+            folder.put_json(RunPaths.MIXED_UP, decision.mixed_up)
         if outliers is not None:
             folder.put(RunPaths.OUTLIERS, csv_bytes(outliers))
         if corrections is not None:
             put_table(folder, RunPaths.CORRECTIONS, corrections)
-        files = {key: digest_of(folder.read(key)) for key in folder.list_keys()}
+        keys = folder.list_keys()
+        digests = at_once(lambda key: digest_of(folder.read(key)), keys)
+        files = dict(zip(keys, digests, strict=True))
         folder.put_json(RunPaths.AUDIT, record.as_json() | {FILES: files})
         return number
 

@@ -8,19 +8,22 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
+from csl_dist import __version__
 from csl_dist.errors import CslError
+
+if TYPE_CHECKING:
+    from csl_dist.config import RunConfig
 
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    help="Find wrong labels in densely annotated video.",
 )
 console = Console()
 stderr = Console(stderr=True)
@@ -33,10 +36,41 @@ Overrides = Annotated[
 Verbose = Annotated[bool, typer.Option("--verbose", help="Show what Ray has to say.")]
 Root = Annotated[str, typer.Argument(help="Run root: a path or URL.", metavar="ROOT")]
 
+OtherScores = Annotated[
+    list[str],
+    typer.Option(
+        "--scores",
+        metavar="NAME=DIR",
+        help="Another method's frame scores, one npy or CSV a video; may be given several times.",
+    ),
+]
 Revision = Annotated[int | None, typer.Option(help="Number of the audit; the newest if left out.")]
+
+EXTRAS = {
+    "run": ("cleanlab", "matplotlib", "ray", "safetensors", "scipy", "sklearn", "torch"),
+    "serve": ("fastapi", "prometheus_client", "sqlalchemy", "starlette", "uvicorn"),
+    "postgres": ("psycopg",),
+}
+"""Packages that not every install has, by the extra that brings them."""
 
 INTERRUPTED = 130
 """Exit code of a command that Ctrl-C ended; typer returns it too."""
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        console.print(f"csl_dist {__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def csl(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print and end."),
+    ] = False,
+) -> None:
+    """Find wrong labels in densely annotated video."""
 
 
 def main(*command: str) -> None:
@@ -47,6 +81,14 @@ def main(*command: str) -> None:
         code = 0
     except CslError as error:
         complain("error", str(error))
+        code = 2
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        extras = [extra for extra, names in EXTRAS.items() if package in names]
+        if not extras:
+            raise
+        wanted = "serve" if arguments[:1] == ["serve"] else extras[0]
+        complain("error", f"this needs {package}; install it: pip install 'csl_dist[{wanted}]'")
         code = 2
     except Exception as error:
         if not _is_of_ray(error):
@@ -101,6 +143,13 @@ def say(sentence: str) -> None:
     console.print(sentence, highlight=False, markup=False, soft_wrap=True)
 
 
+def load_config(path: Path, overrides: list[str]) -> "RunConfig":
+    """The config of a run; what reads it is imported when a command needs it."""
+    from csl_dist.config import load_config
+
+    return load_config(path, overrides)
+
+
 def shown_path(path: str) -> str:
     """A local path from where the user is, if that is shorter."""
     if "://" in path:
@@ -110,7 +159,7 @@ def shown_path(path: str) -> str:
 
 def _leave_ray() -> None:
     """Ends a local Ray, if one was started."""
-    if "ray" in sys.modules:
+    if sys.modules.get("ray") is not None:
         from csl_dist.cluster.session import disconnect
 
         disconnect()

@@ -6,16 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-import yaml
 
-from csl_dist.cli.app import ConfigPath, Overrides, app, complain, console, say
-from csl_dist.config import RunConfig, load_config, parse_config
+from csl_dist.cli.app import ConfigPath, Overrides, app, complain, console, load_config, say
 from csl_dist.errors import ConfigError, DataError
-from csl_dist.types import Split
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from csl_dist.config import RunConfig
     from csl_dist.cost.recipes import Machine
     from csl_dist.data.check import VideoFacts
     from csl_dist.data.dataset import Dataset
@@ -61,11 +59,11 @@ def init(
         f"minutes, {len(dataset.classes)} classes; recipe {recipe} for {machine}"
     )
     if not dataset.problems:
-        _say_time(load_config(out), facts, machine)
+        _say_time(load_config(out, []), facts, machine)
     say(f"next: csl check {out}")
 
 
-def _say_time(config: RunConfig, facts: "DatasetFacts", machine: "Machine") -> None:
+def _say_time(config: "RunConfig", facts: "DatasetFacts", machine: "Machine") -> None:
     """How long the run will take, where what it needs is installed."""
     if importlib.util.find_spec("torch") is None:
         say("time: unknown without torch; install csl_dist[run]")
@@ -81,7 +79,11 @@ def _say_time(config: RunConfig, facts: "DatasetFacts", machine: "Machine") -> N
             say(sentence)
 
 
-def _parsed(text: str, out: Path) -> RunConfig:
+def _parsed(text: str, out: Path) -> "RunConfig":
+    import yaml
+
+    from csl_dist.config import parse_config
+
     return parse_config(yaml.safe_load(text), where=str(out))
 
 
@@ -92,6 +94,7 @@ def check(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
     from csl_dist.cluster.progress import progress_bar
     from csl_dist.data.check import all_problems, look_at_videos, orientation, summaries
     from csl_dist.data.layouts import read_dataset
+    from csl_dist.types import Split
 
     loaded = load_config(config, overrides)
     dataset = read_dataset(loaded.dataset)
@@ -119,12 +122,12 @@ def check(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
     console.print("no problems found")
 
 
-def _refused(config: RunConfig, dataset: "Dataset", facts: "Sequence[VideoFacts]") -> list[str]:
+def _refused(config: "RunConfig", dataset: "Dataset", facts: "Sequence[VideoFacts]") -> list[str]:
     """What `csl run` would refuse beside the data, where what it needs is installed."""
     if importlib.util.find_spec("torch") is None:
         say("not checked: models, weights, time and disk; install csl_dist[run]")
         return []
-    from csl_dist.cluster.session import is_local
+    from csl_dist.cluster.local import is_local
     from csl_dist.cost.forecast import forecast
     from csl_dist.cost.recipes import this_machine
     from csl_dist.cost.words import size_words, time_words

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from csl_dist.cli.app import ConfigPath, Overrides, Root, app, say
-from csl_dist.config import load_config
+from csl_dist.cli.app import ConfigPath, Overrides, Root, app, load_config, say
 from csl_dist.errors import ConfigError
 
 if TYPE_CHECKING:

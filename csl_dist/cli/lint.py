@@ -42,7 +42,7 @@ def lint(
     level: Annotated[
         float,
         typer.Option(help="Least probability of an error, for order, missing and inserted steps."),
-    ] = 0.65,
+    ] = 0.5,
     top: Annotated[
         int, typer.Option(help="Findings of each kind to print, worst first; 0 prints all.")
     ] = 10,

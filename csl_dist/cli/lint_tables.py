@@ -17,7 +17,7 @@ AGREEMENT = (
 FEW_VIDEOS = 5
 PERCENT_NOTE = (
     "Percentages say how likely it is that the labels are wrong there, measured on errors planted "
-    "in these labels. They are too high at the top (docs/lint.md): read them as a ranking."
+    "in these labels, if 1 in 100 segments is wrong."
 )
 
 

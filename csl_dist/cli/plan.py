@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from csl_dist.cli.app import ConfigPath, Overrides, app, console, say
-from csl_dist.config import RunConfig, load_config
+from csl_dist.cli.app import ConfigPath, Overrides, app, console, load_config, say
 from csl_dist.errors import ConfigError, DataError
 from csl_dist.storage.output import output_file
 
 if TYPE_CHECKING:
+    from csl_dist.config import RunConfig
     from csl_dist.cost.plan import Footage
     from csl_dist.cost.rates import Rates
 
@@ -71,7 +71,7 @@ def plan(
         measure = output_file(measure, [str(config), *listed_in(loaded.dataset)])
     gpu = GPUS[gpu_type]
     if videos is None:
-        footage = _footage(loaded)
+        footage = footage_of(loaded)
     else:
         footage = supposed_footage(
             loaded,
@@ -90,8 +90,6 @@ def plan(
     )
     stages = plan_run(loaded, footage, machines)
     console.print(tables.plan_table(stages))
-    if loaded.features.adapt is not None:
-        say("not counted: fine-tuning the encoder (features.adapt) and its scorer `cnn`")
     if measured is None:
         basis = f"{100 * utilisation:g} % of the peak of {gpu_type}"
     else:
@@ -110,7 +108,7 @@ def plan(
 
 
 def _rates(
-    config: RunConfig,
+    config: "RunConfig",
     footage: "Footage",
     measure: Path | None,
     rates: Path | None,
@@ -138,22 +136,29 @@ def _rates(
     return measured
 
 
-def _footage(config: RunConfig) -> "Footage":
+def footage_of(config: "RunConfig") -> "Footage":
     """What the dataset holds."""
     from csl_dist.cluster.progress import progress_bar
+    from csl_dist.config import num_swapped_copies
     from csl_dist.cost.plan import Footage
     from csl_dist.data.check import look_at_videos
     from csl_dist.data.layouts import open_dataset
+    from csl_dist.features.sample import Sample
     from csl_dist.types import Media, Split
 
     dataset = open_dataset(config.dataset)
     lengths: dict[Split, list[int]] = {split: [] for split in Split}
+    adapt = config.features.adapt
+    sample = Sample.of(adapt, frozenset(dataset.trained_ids())) if adapt is not None else None
+    sampled: list[int] = []
     width = FEATURE_WIDTH
     with progress_bar(console, "plan: videos", total=len(dataset.videos)) as bar:
         for facts in look_at_videos(dataset, config.dataset):
             if facts.timeline is None:
                 raise DataError(f"{facts.problems[0]}; `csl check` lists every problem")
             lengths[facts.video.split].append(len(facts.timeline.times_T))
+            if sample is not None and facts.video.id in sample.videos:
+                sampled.append(len(sample.frames(facts.video.id, facts.timeline.times_T)))
             width = facts.file.width if facts.file is not None else width
             bar.advance()
     folds = len(dataset.folds)
@@ -161,9 +166,10 @@ def _footage(config: RunConfig) -> "Footage":
     return Footage(
         train=tuple(held_out if folds > 1 else lengths[Split.TRAIN]),
         held_out=tuple(held_out),
-        copies=tuple((lengths[Split.VAL] or held_out)[: config.audit.swapped_copies]),
+        copies=tuple((lengths[Split.VAL] or held_out)[: num_swapped_copies(config)]),
         has_pixels=any(video.media is not Media.FEATURES for video in dataset.videos),
         num_classes=len(dataset.classes),
         num_features=width,
         num_folds=folds,
+        sample=tuple(sampled),
     )

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import asdict, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +22,8 @@ class What(StrEnum):
 
     TOP = "top"
     FLAGS = "flags"
+    BELOW = "below"
+    CONVENTIONS = "conventions"
     VIDEOS = "videos"
     SCORES = "scores"
     TRAJECTORY = "trajectory"
@@ -52,16 +55,20 @@ def query(
     scorer: Annotated[str | None, typer.Option(help="Another scorer's view.")] = None,
     revision: Revision = None,
 ) -> None:
-    """Read what a run found: WHAT is top, flags, videos, scores or trajectory."""
+    """Read what a run found: WHAT is top, flags, below, conventions, videos, scores, trajectory.
+
+    `below` is what is likelier right than wrong, next to be looked at.
+    """
     from csl_dist.audit.reader import open_audit
 
     audit = open_audit(root, revision=revision)
     for sentence in audit.missing():
         complain("not finished", sentence)
 
-    def flags(most: int | None) -> "pd.DataFrame":
+    def flags(most: int | None, *, below: bool = False) -> "pd.DataFrame":
         return audit.flags(
             top=most,
+            below=below,
             video=video,
             label=label,
             kind=kind,
@@ -77,11 +84,39 @@ def query(
     answers: dict[What, Callable[[], pd.DataFrame]] = {
         What.TOP: lambda: flags(top or 20),
         What.FLAGS: lambda: flags(top),
+        What.BELOW: lambda: flags(top or 20, below=True),
+        What.CONVENTIONS: lambda: _conventions(audit),
         What.VIDEOS: lambda: audit.videos().head(top or len(audit.videos_by_id)),
         What.SCORES: scores,
         What.TRAJECTORY: lambda: _trajectory(audit, _required(video, what), frame, scorer),
     }
     _print(answers[what](), form)
+    if what is What.TOP and form is Form.TABLE:
+        _print_outlook(audit)
+
+
+def _print_outlook(audit: "Audit") -> None:
+    """What the flags promise, and what is not among them."""
+    from csl_dist.flag.edit_calibration import EditCalibration
+
+    calibration = audit.calibration()
+    if not isinstance(calibration, EditCalibration):
+        return
+    console.print(calibration.sentence(), markup=False, highlight=False)
+    num_below = len(audit.flags(below=True))
+    if num_below:
+        console.print(f"below the line: {num_below} more; csl query ROOT below", highlight=False)
+    for convention in audit.conventions():
+        console.print(f"convention: {convention.sentence()}", markup=False, highlight=False)
+
+
+def _conventions(audit: "Audit") -> "pd.DataFrame":
+    import pandas as pd
+
+    from csl_dist.flag.edits.conventions import Convention
+
+    columns = [field.name for field in fields(Convention)]
+    return pd.DataFrame([asdict(told) for told in audit.conventions()], columns=columns)
 
 
 def _required(video: str | None, what: What) -> str:
@@ -150,7 +185,7 @@ def _print(table: "pd.DataFrame", form: Form) -> None:
     if form is Form.TABLE:
         from csl_dist.cli import tables
 
-        is_flags = "suggested" in table.columns
+        is_flags = "rank" in table.columns
         console.print(tables.flag_table(table) if is_flags else tables.frame_table(table))
     elif form is Form.JSON:
         sys.stdout.write(table.to_json(orient="records", indent=2, double_precision=6) + "\n")

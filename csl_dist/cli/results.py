@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from csl_dist.cli.app import Revision, Root, app, console, say
+from csl_dist.cli.app import OtherScores, Revision, Root, app, console, say
+from csl_dist.errors import ConfigError
 
 
 @app.command(rich_help_panel="Results")
@@ -49,20 +50,29 @@ def report(
     root: Root,
     top: Annotated[int, typer.Option(help="Videos shown in full, worst first.")] = 40,
     figures: Annotated[
-        Path | None, typer.Option(help="Folder for figures as PNG and PDF.", metavar="DIR")
+        Path | None,
+        typer.Option(help="Folder for the paper's figures, PNG and PDF.", metavar="DIR"),
     ] = None,
+    scores: OtherScores = [],  # noqa: B006
     revision: Revision = None,
 ) -> None:
     """Write the HTML report, and figures for print if asked for."""
     from csl_dist.audit.reader import open_audit
+    from csl_dist.evaluate.brought import named_folders, read_scores
     from csl_dist.report import write_report
 
+    folders = named_folders(scores)
+    if folders and figures is None:
+        raise ConfigError("--scores: other methods are drawn in figures; give --figures DIR too")
     audit = open_audit(root, revision=revision)
     say(f"report: {write_report(audit, most=top)}")
     if figures is not None:
+        from csl_dist.report.exhibits import Exhibits
         from csl_dist.report.figures import write_figures
 
-        say(f"figures: {write_figures(audit, figures)} in {figures}")
+        annotations = [audit.annotation(video) for video in Exhibits(audit).videos]
+        brought = read_scores(folders, annotations)
+        say(f"figures: {write_figures(audit, figures, brought)} in {figures}")
 
 
 @app.command(rich_help_panel="Results")

@@ -6,14 +6,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from csl_dist.cli.app import ConfigPath, Overrides, Verbose, app, console, say, shown_path
-from csl_dist.config import RunConfig, load_config
+from csl_dist.cli.app import (
+    ConfigPath,
+    OtherScores,
+    Overrides,
+    Verbose,
+    app,
+    console,
+    load_config,
+    say,
+    shown_path,
+)
 from csl_dist.errors import StorageError
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from csl_dist.cluster.stage import Stage
+    from csl_dist.config import RunConfig
     from csl_dist.training.inputs import Inputs
 
 DEMO_CONFIG = Path(__file__).parents[1] / "data" / "demo.yaml"
@@ -71,12 +81,18 @@ def audit(
 
 
 @app.command(rich_help_panel="Run")
-def evaluate(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
+def evaluate(
+    config: ConfigPath,
+    scores: OtherScores = [],  # noqa: B006
+    overrides: Overrides = [],  # noqa: B006
+) -> None:
     """Compare the scores with known errors."""
     from csl_dist import pipeline
+    from csl_dist.evaluate.brought import named_folders
 
+    folders = named_folders(scores)
     with _opened(load_config(config, overrides), "evaluate", False) as stage:
-        metrics = pipeline.evaluate(stage)
+        metrics = pipeline.evaluate(stage, folders)
     _print_metrics(metrics)
 
 
@@ -99,13 +115,13 @@ def run(
     _run_all(loaded, "run", verbose)
 
 
-def _opened(config: RunConfig, command: str, verbose: bool) -> "AbstractContextManager[Stage]":
+def _opened(config: "RunConfig", command: str, verbose: bool) -> "AbstractContextManager[Stage]":
     from csl_dist import pipeline
 
     return pipeline.open_stage(config, f"csl {command}", console=console, verbose=verbose)
 
 
-def _run_all(config: RunConfig, command: str, verbose: bool) -> None:
+def _run_all(config: "RunConfig", command: str, verbose: bool) -> None:
     from csl_dist import pipeline
     from csl_dist.training.inputs import open_inputs
 
@@ -125,7 +141,7 @@ def _run_all(config: RunConfig, command: str, verbose: bool) -> None:
 def _say_ahead(inputs: "Inputs") -> None:
     """Says what is left to do and how long it takes; refuses what the disk has no room for."""
     from csl_dist.cli import tables
-    from csl_dist.cluster.session import is_local
+    from csl_dist.cluster.local import is_local
     from csl_dist.cost.forecast import forecast, shares_left
     from csl_dist.cost.recipes import this_machine
 

@@ -7,14 +7,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from csl_dist.cli.app import ConfigPath, Overrides, Root, Verbose, app, complain, console, say
-from csl_dist.config import load_config
+from csl_dist.cli.app import (
+    ConfigPath,
+    Overrides,
+    Root,
+    Verbose,
+    app,
+    complain,
+    console,
+    load_config,
+    say,
+)
 from csl_dist.errors import CheckpointError, ConfigError, DataError, StorageError
-from csl_dist.storage.paths import RunPaths
-from csl_dist.storage.url import Storage, key_part
 
 if TYPE_CHECKING:
     from csl_dist.predict.trajectories import TrajectoryStore
+    from csl_dist.storage.url import Storage
 
 
 @app.command(rich_help_panel="Stores and speed")
@@ -29,6 +37,8 @@ def verify(
     from csl_dist import pipeline
     from csl_dist.audit.verify import checks
     from csl_dist.cluster.progress import progress_bar
+    from csl_dist.storage.paths import RunPaths
+    from csl_dist.storage.url import Storage
 
     if not Storage(root).exists(RunPaths.RUN):
         raise StorageError(f"{root} is not a run root: it has no {RunPaths.RUN}")
@@ -141,10 +151,12 @@ def rm_features(
     say(f"removed {len(entries)} entries, {num_bytes / 2**20:,.1f} MiB")
 
 
-def _feature_storage(url: str) -> Storage:
+def _feature_storage(url: str) -> "Storage":
     """The feature store at a URL, which may also be that of a run root."""
     from csl_dist.run import feature_storage
+    from csl_dist.storage.paths import RunPaths
     from csl_dist.storage.run_file import read_run_config
+    from csl_dist.storage.url import Storage
 
     if Storage(url).exists(RunPaths.RUN):
         return feature_storage(read_run_config(url))
@@ -233,6 +245,7 @@ app.add_typer(trajectories, name="trajectories", rich_help_panel="Stores and spe
 def verify_trajectories(root: Root) -> None:
     """Read every trajectory of a run and compare it with what was written."""
     from csl_dist.cluster.progress import progress_bar
+    from csl_dist.storage.url import key_part
 
     published = list(_published(root))
     num_damaged = 0
@@ -258,6 +271,8 @@ def rm_trajectories(
 ) -> None:
     """Remove the trajectories of videos, which `csl audit` then predicts again."""
     from csl_dist.storage.lock import RootLock
+    from csl_dist.storage.paths import RunPaths
+    from csl_dist.storage.url import Storage, key_part
 
     removed = [(video, store) for _, video, store in _published(root) if video in videos]
     unknown = sorted(set(videos) - {video for video, _ in removed})
@@ -274,6 +289,7 @@ def _published(root: str) -> Iterator[tuple[str, str, "TrajectoryStore"]]:
     from csl_dist.audit.reader import open_audit
     from csl_dist.data.planted import copy_id
     from csl_dist.predict.trajectories import TrajectoryStore
+    from csl_dist.storage.url import key_part
 
     audit = open_audit(root)
     for scorer in audit.scorers:

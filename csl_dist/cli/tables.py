@@ -2,24 +2,26 @@
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from csl_dist.audit.changes import AuditLine
-from csl_dist.audit.status import StageStatus
-from csl_dist.cost.forecast import Forecast
-from csl_dist.cost.plan import StagePlan
-from csl_dist.cost.rates import Rates
 from csl_dist.cost.words import size_words, time_words
-from csl_dist.data.check import SplitSummary
-from csl_dist.evaluate.baselines import BASELINES
-from csl_dist.features.catalog import CatalogEntry
-from csl_dist.training.catalog import StoredTraining
+from csl_dist.measures import ORDER, SUSPICION, own_score
 from csl_dist.types import ErrorKind
+
+if TYPE_CHECKING:
+    from csl_dist.audit.changes import AuditLine
+    from csl_dist.audit.status import StageStatus
+    from csl_dist.cost.forecast import Forecast
+    from csl_dist.cost.plan import StagePlan
+    from csl_dist.cost.rates import Rates
+    from csl_dist.data.check import SplitSummary
+    from csl_dist.features.catalog import CatalogEntry
+    from csl_dist.training.catalog import StoredTraining
 
 
 def metrics_table(metrics: dict[str, Any]) -> Table:
@@ -30,34 +32,47 @@ def metrics_table(metrics: dict[str, Any]) -> Table:
     )
     table = Table(
         title=title,
-        caption=f"own: {metrics['score']}; AP: average precision; EDA: of own",
+        caption=f"own: {own_words(metrics)}; AP: average precision; EDA: of own",
         box=box.SIMPLE_HEAD,
         title_justify="left",
         caption_justify="left",
     )
     table.add_column("error")
     table.add_column("scorer")
-    own = metrics["score"]
-    columns = {
-        "AUC\nfinal": ("final", "auc_micro"),
-        "AUC\nCSL": ("csl", "auc_micro"),
-        "AUC\nsmoothed": ("csl_smoothed", "auc_micro"),
-        "AUC\nown": (own, "auc_micro"),
-        "AP\nown": (own, "average_precision"),
-        "EDA\ntop 10": (own, "eda_top_10"),
-    }
-    for heading in columns:
+    for heading in (
+        "AUC\nfinal",
+        "AUC\nCSL",
+        "AUC\nsmoothed",
+        "AUC\nown",
+        "AP\nown",
+        "EDA\ntop 10",
+    ):
         table.add_column(heading, justify="right")
     for kind in ErrorKind:
+        own = own_score(metrics["score"], kind)
+        columns = [
+            *(("final", "auc_micro"), ("csl", "auc_micro"), ("csl_smoothed", "auc_micro")),
+            *((own, "auc_micro"), (own, "average_precision"), (own, "eda_top_10")),
+        ]
         rows = [(s, m[kind]) for s, m in metrics["scorers"].items() if kind in m]
         for scorer, by_name in rows:
-            cells = [percent(by_name[name], metric) for name, metric in columns.values()]
+            cells = [percent(by_name.get(name, {}), metric) for name, metric in columns]
             table.add_row(kind, scorer, *cells, end_section=scorer == rows[-1][0])
     return table
 
 
+def own_words(metrics: dict[str, Any]) -> str:
+    score: str = metrics["score"]
+    return (
+        f"{score} of the {metrics['scorer']}, for disorder {ORDER}" if score == SUSPICION else score
+    )
+
+
 def rivals_table(metrics: dict[str, Any]) -> Table:
-    """The run's own score, then the paper's and the baselines, which are the temporal scorer's."""
+    """The run's own score, then the paper's and the baselines, which are the temporal scorer's,
+    then methods whose scores come from elsewhere."""
+    from csl_dist.evaluate.baselines import BASELINES
+
     own, temporal = metrics["scorer"], metrics["temporal_scorer"]
     table = Table(
         title=f"Beside other methods on the trajectories of {temporal}",
@@ -69,15 +84,25 @@ def rivals_table(metrics: dict[str, Any]) -> Table:
     for kind in kinds:
         for metric in ("AUC", "AP"):
             table.add_column(f"{kind}\n{metric}", justify="right")
-    rows = {f"{metrics['score']}, {own}": (own, metrics["score"])}
+    rows: dict[str, tuple[str, str | None]] = {f"own, {own}": (own, None)}
     rows |= {name: (temporal, name) for name in ("csl_smoothed", *BASELINES)}
     for heading, (scorer, name) in rows.items():
         cells = [
-            percent(metrics["scorers"][scorer][kind][name], metric)
+            percent(
+                metrics["scorers"][scorer][kind].get(name or own_score(metrics["score"], kind), {}),
+                metric,
+            )
             for kind in kinds
             for metric in ("auc_micro", "average_precision")
         ]
-        table.add_row(heading, *cells, end_section=name == "csl_smoothed")
+        table.add_row(heading, *cells, end_section=name in ("csl_smoothed", BASELINES[-1]))
+    for name, by_kind in metrics.get("brought", {}).items():
+        cells = [
+            percent(by_kind[kind], metric)
+            for kind in kinds
+            for metric in ("auc_micro", "average_precision")
+        ]
+        table.add_row(f"{name} (brought)", *cells)
     return table
 
 
@@ -95,7 +120,7 @@ def flag_sentence(metrics: dict[str, Any]) -> str:
 
 def budget_sentence(metrics: dict[str, Any], kind: str, top: int = 5) -> str:
     """What a reviewer of the worst footage finds of one kind of error."""
-    found = metrics["scorers"][metrics["scorer"]][kind][metrics["score"]]
+    found = metrics["scorers"][metrics["scorer"]][kind][own_score(metrics["score"], kind)]
     minutes = metrics["top_percent_minutes"][kind][str(top)]
     return (
         f"review: the worst {top} % of the footage, {minutes:.1f} minutes, are wrong to "
@@ -108,7 +133,7 @@ def percent(metrics: dict[str, list[float]], name: str) -> str:
     return f"{100 * metrics[name][0]:.1f}" if name in metrics else "-"
 
 
-def dataset_table(lines: Sequence[SplitSummary]) -> Table:
+def dataset_table(lines: Sequence["SplitSummary"]) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("split")
     for heading in ("videos", "hours", "frames"):
@@ -120,7 +145,7 @@ def dataset_table(lines: Sequence[SplitSummary]) -> Table:
     return table
 
 
-def class_table(classes: Sequence[str], lines: Sequence[SplitSummary]) -> Table:
+def class_table(classes: Sequence[str], lines: Sequence["SplitSummary"]) -> Table:
     """Frames of each class in each split."""
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("frames of class")
@@ -131,7 +156,7 @@ def class_table(classes: Sequence[str], lines: Sequence[SplitSummary]) -> Table:
     return table
 
 
-def feature_table(entries: Sequence[CatalogEntry]) -> Table:
+def feature_table(entries: Sequence["CatalogEntry"]) -> Table:
     """What a feature store holds; `repeated` frames could not be decoded."""
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("encoder", "video", "version"):
@@ -148,7 +173,7 @@ def feature_table(entries: Sequence[CatalogEntry]) -> Table:
     return table
 
 
-def training_table(trainings: Sequence[StoredTraining]) -> Table:
+def training_table(trainings: Sequence["StoredTraining"]) -> Table:
     """Trainings under a run root; those that an audit uses are marked."""
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("scorer", "fold", "training", "used"):
@@ -171,7 +196,7 @@ def training_table(trainings: Sequence[StoredTraining]) -> Table:
     return table
 
 
-def status_table(lines: Sequence[StageStatus]) -> Table:
+def status_table(lines: Sequence["StageStatus"]) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("stage")
     table.add_column("done", justify="right")
@@ -181,7 +206,7 @@ def status_table(lines: Sequence[StageStatus]) -> Table:
     return table
 
 
-def forecast_table(made: Forecast) -> Table:
+def forecast_table(made: "Forecast") -> Table:
     """What is left of a run, and about how long each stage takes."""
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("to do", "how much"):
@@ -197,7 +222,7 @@ def forecast_table(made: Forecast) -> Table:
     return table
 
 
-def plan_table(stages: Sequence[StagePlan]) -> Table:
+def plan_table(stages: Sequence["StagePlan"]) -> Table:
     """What each stage of a planned run takes, and all of them."""
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("stage")
@@ -224,7 +249,7 @@ def plan_table(stages: Sequence[StagePlan]) -> Table:
     return table
 
 
-def rates_table(rates: Rates) -> Table:
+def rates_table(rates: "Rates") -> Table:
     """What was measured."""
     table = Table(box=box.SIMPLE_HEAD, title=rates.device, title_justify="left")
     table.add_column("stage")
@@ -302,7 +327,7 @@ def _cell(value: Any) -> str:
     return escape(str(value))
 
 
-def audits_table(lines: Sequence[AuditLine]) -> Table:
+def audits_table(lines: Sequence["AuditLine"]) -> Table:
     """The audits of a run, and what changed from each to the next."""
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("audit", "made", "videos", "flags", "what changed"):

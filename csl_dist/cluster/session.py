@@ -7,17 +7,18 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import ray
-import torch
 from ray.exceptions import AuthenticationError, RayError, RayTaskError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from csl_dist.cluster.local import is_local
 from csl_dist.errors import CslError, JobError
 
 # Ray Train's controller passes on an epoch's report only when it polls: by default every 2 s, which
@@ -74,11 +75,6 @@ def connect(*, verbose: bool = False) -> Resources:
     )
 
 
-def is_local() -> bool:
-    """Whether Ray runs on this machine alone, and ends with the command."""
-    return "RAY_ADDRESS" not in os.environ and "RAY_JOB_ID" not in os.environ
-
-
 def _require_answer(address: str) -> None:
     """Refuses an address where nothing listens; Ray itself would try for minutes."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
@@ -133,6 +129,8 @@ def _errors(local: bool) -> Iterator[None]:
 @cache
 def _has_cuda() -> bool:
     """Asked once, at the start: later all GPUs may be busy, and the question would have to wait."""
+    import torch  # `csl serve` connects, and does without it
+
     ask = ray.remote(num_gpus=1, num_cpus=0)(torch.cuda.is_available)
     return bool(ray.get(ask.remote()))
 
@@ -177,6 +175,37 @@ def user_error(error: BaseException) -> CslError | None:
             return current
         pending += [getattr(current, "cause", None), current.__cause__, current.__context__]
     return None
+
+
+def worker_bytes(resources: Resources, num_workers: int) -> float:
+    """Memory of one of so many workers: its GPU's, or its share of the smallest machine's."""
+    if resources.has_cuda:
+        import torch
+
+        ask = ray.remote(num_gpus=1, num_cpus=0)(lambda: torch.cuda.mem_get_info()[1])
+        return float(ray.get(ask.remote()))
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    shares = [
+        own["memory"] / max(1, min(num_workers, int(own.get("CPU", 1))))
+        for own in nodes
+        if "memory" in own
+    ]
+    return float(min(shares, default=float("inf")))
+
+
+def on_every_node(function: Callable[..., object], *arguments: object) -> None:
+    """Calls a function once on every machine of the cluster; one that is lost is left out."""
+    alive = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
+    task = ray.remote(num_cpus=0)(function)
+    with suppress(RayError):
+        ray.get(
+            [
+                task.options(
+                    scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)
+                ).remote(*arguments)
+                for node in alive
+            ]
+        )
 
 
 def get_all(futures: list[Any]) -> list[Any]:

@@ -95,7 +95,7 @@ def encoder_rate(config: RunConfig, device: torch.device, effort: Effort) -> Sta
         return _median_seconds(lambda: encoder.encode(pixels), effort.repeats)
 
     def flops(num_frames: int) -> float:
-        return num_frames * encoder_flops(features)
+        return num_frames * sum(encoder_flops(features))
 
     return _rate(seconds, flops, effort, first=FIRST_ENCODED, most=features.batch_frames)
 

@@ -13,18 +13,26 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from csl_dist.config import FeaturesConfig, RunConfig, TrainConfig
+from csl_dist.config import (
+    CNN,
+    AdaptConfig,
+    FeaturesConfig,
+    RunConfig,
+    TrainConfig,
+    num_swapped_copies,
+)
 from csl_dist.cost.rates import Rates
+from csl_dist.features.encoders import output_width, split_network, torchvision
+from csl_dist.predict.plan import CHECKPOINTS_AT_ONCE
 from csl_dist.predict.units import length_class
 from csl_dist.strategies import selected_epochs
 from csl_dist.training.batches import most_frames, plan_batches, windows_of
 from csl_dist.training.models import ModelSpec, Place, Scorer, build_scorer
+from csl_dist.training.scorers import model_spec
 
 SUPPOSED_FPS = 25.0
 TRAIN_SHARE = 50 / 80
 """Of the paper's 80 videos, 50 train."""
-RESNET18_FLOPS = 3.63e9
-"""Of one frame of 224 x 224; torchvision documents 1.814e9 multiply-adds."""
 BEHIND = 4
 """Epochs by which prediction may be behind training, whose weights are still there."""
 TRAIN_FACTOR = 3
@@ -33,8 +41,10 @@ PROBE_FRAMES = 64
 PLAIN_TYPE_BYTES = {"float16": 2, "float32": 4}
 DECODED_PER_CPU = 120.0
 """Frames that a core decodes and fits in a second: `python benchmarks/decode.py --frames 500`."""
-SCORES_PER_FRAME = 4
-"""Arrays that reduction writes for each scorer."""
+FEATURES_SHARE, ACTIVATIONS_SHARE, TRAJECTORIES_SHARE = 0.92, 0.75, 0.85
+"""What compression leaves of the numbers of each kind of array, as `csl bench storage` measured."""
+SCORES_PER_FRAME = 20.0
+"""Bytes that all scores of a scorer, and the labels beside them, take of a frame, measured too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +85,8 @@ class Footage:
     num_classes: int
     num_features: int
     num_folds: int = 1
+    sample: tuple[int, ...] = ()
+    """Frames of each training video that an encoder is adapted to."""
 
 
 def supposed_footage(
@@ -86,14 +98,19 @@ def supposed_footage(
     folds = config.dataset.folds or 1
     num_train = num_videos if folds > 1 else round(num_videos * TRAIN_SHARE)
     num_held_out = num_videos if folds > 1 else num_videos - num_train
+    adapt = config.features.adapt
+    sample: tuple[int, ...] = ()
+    if adapt is not None:
+        sample = (min(adapt.max_frames, round(minutes * 60 * min(fps, adapt.fps or fps))),)
     return Footage(
         train=frames * num_train,
         held_out=frames * num_held_out,
-        copies=frames * min(num_held_out, config.audit.swapped_copies),
+        copies=frames * min(num_held_out, num_swapped_copies(config)),
         has_pixels=config.dataset.source != "features",
         num_classes=num_classes,
         num_features=num_features,
         num_folds=folds,
+        sample=sample * num_train,
     )
 
 
@@ -148,28 +165,33 @@ class StagePlan:
 
 
 def plan_run(config: RunConfig, footage: Footage, machines: Machines) -> list[StagePlan]:
-    """One line per stage, in order, but for fine-tuning the encoder and its scorer `cnn`."""
-    stages = [_extract(config, footage, machines)] if footage.has_pixels else []
+    """One line per stage, in order."""
+    stages = []
+    if footage.has_pixels and config.features.adapt is not None:
+        stages += [
+            _sample(config, footage, machines),
+            _adapt(config, config.features.adapt, footage, machines),
+        ]
+    if footage.has_pixels:
+        stages.append(_extract(config, footage, machines))
     for name, spec in scorer_specs(config, footage).items():
         if config.scorers[name].train:
             stages.append(_train(name, spec, config, footage, machines))
-        stages.append(_score(name, spec, config, footage, machines))
+        stages.append(_audit(name, spec, config, footage, machines))
+    if CNN in config.scorers and config.features.adapt is not None:
+        stages.append(_audit_cnn(config, config.features.adapt, footage, machines))
     return stages
 
 
 def scorer_specs(config: RunConfig, footage: Footage) -> dict[str, ModelSpec]:
-    """The models of a run by scorer, but for `cnn`."""
-    specs = {
-        name: ModelSpec(
-            name=own.model or name,
-            arguments=own.arguments,
-            num_features=footage.num_features,
-            num_classes=footage.num_classes,
-            max_frames=own.max_frames,
+    """The models of a run by scorer, but for `cnn`, which is part of the encoder."""
+    return {
+        name: model_spec(
+            config, name, num_features=footage.num_features, num_classes=footage.num_classes
         )
-        for name, own in config.scorers.items()
+        for name in config.scorers
+        if name != CNN
     }
-    return {name: spec for name, spec in specs.items() if spec.name != "cnn"}
 
 
 def dollars_of(stages: Sequence[StagePlan], machines: Machines) -> float:
@@ -177,32 +199,119 @@ def dollars_of(stages: Sequence[StagePlan], machines: Machines) -> float:
     return sum(stage.hours for stage in stages) * machines.num_gpus * machines.gpu.dollars
 
 
+def _sample(config: RunConfig, footage: Footage, machines: Machines) -> StagePlan:
+    """The frames that an encoder is adapted to, up to what the frozen stages put out."""
+    frozen, _ = encoder_flops(config.features)
+    num_rows = sum(footage.sample)
+    width = output_width(config.features)
+    # Between two frames of the sample, all others are decoded.
+    return _from_pixels(
+        "sample",
+        machines,
+        num_units=sum(math.ceil(n / config.features.chunk_frames) for n in footage.sample),
+        num_decoded=sum(footage.train),
+        flops=num_rows * frozen,
+        num_bytes=num_rows * width * PLAIN_TYPE_BYTES[config.features.dtype] * ACTIVATIONS_SHARE,
+    )
+
+
+def _adapt(
+    config: RunConfig, adapt: AdaptConfig, footage: Footage, machines: Machines
+) -> StagePlan:
+    """Fine-tuning the last stages, which is also the training of the scorer `cnn`."""
+    folds = footage.num_folds
+    _, last = encoder_flops(config.features)
+    share = 1 - 1 / folds if folds > 1 else 1.0
+    flops = sum(footage.sample) * share * last * TRAIN_FACTOR * adapt.epochs * folds
+    busy = min(machines.num_gpus, folds * config.train.workers)
+    return StagePlan(
+        stage="adapt",
+        num_units=adapt.epochs * folds,
+        flops=flops,
+        num_bytes=checkpoint_bytes(cnn_spec(config, footage), adapt.epochs) * folds,
+        hours=flops / machines.flops_per_second("extract") / busy / 3600,
+        limit=machines.named(busy),
+    )
+
+
 def _extract(config: RunConfig, footage: Footage, machines: Machines) -> StagePlan:
+    """Features of all frames, by the encoder as it is or by those of all folds."""
     lengths = unique_videos(footage)
     num_frames = sum(lengths)
-    flops = num_frames * encoder_flops(config.features)
+    num_encoders = footage.num_folds if config.features.adapt is not None else 1
+    frozen, last = encoder_flops(config.features)
+    bytes_per_frame = footage.num_features * PLAIN_TYPE_BYTES[config.features.dtype]
+    return _from_pixels(
+        "extract",
+        machines,
+        num_units=sum(math.ceil(t / config.features.chunk_frames) for t in lengths),
+        num_decoded=num_frames,
+        flops=num_frames * (frozen + last * num_encoders),
+        num_bytes=num_frames * bytes_per_frame * FEATURES_SHARE * num_encoders,
+    )
+
+
+def _audit_cnn(
+    config: RunConfig, adapt: AdaptConfig, footage: Footage, machines: Machines
+) -> StagePlan:
+    """The adapted encoder's own scorer, which decodes videos for many checkpoints at once."""
+    lengths = footage.held_out + footage.copies
+    frozen, last = encoder_flops(config.features)
+    passes = math.ceil(adapt.epochs / CHECKPOINTS_AT_ONCE)
+    return _from_pixels(
+        f"audit {CNN}",
+        machines,
+        num_units=num_units(config, footage, adapt.epochs),
+        num_decoded=sum(lengths) * passes,
+        # An actor decodes for itself, while it computes.
+        num_decoders=machines.num_gpus,
+        flops=sum(lengths) * (frozen * passes + last * adapt.epochs),
+        num_bytes=sum(lengths) * audit_bytes(config, footage, adapt.epochs),
+    )
+
+
+def _from_pixels(
+    stage: str,
+    machines: Machines,
+    *,
+    num_units: int,
+    num_decoded: int,
+    num_decoders: int | None = None,
+    flops: float,
+    num_bytes: float,
+) -> StagePlan:
+    """A stage that decodes on CPUs and encodes on GPUs, or does both on cores."""
     encode = flops / machines.flops_per_second("extract") / machines.num_gpus
-    decode = num_frames / machines.decoded_per_cpu / machines.num_cpus
+    num_decoders = num_decoders or machines.num_cpus
+    decode = num_decoded / machines.decoded_per_cpu / num_decoders
     if machines.on_cores:
         seconds, limit = encode + decode, machines.named(machines.num_gpus)
     elif decode > encode:
-        seconds, limit = decode, f"decoding on {machines.num_cpus} CPUs"
+        seconds, limit = decode, f"decoding on {num_decoders} CPU{'s' * (num_decoders > 1)}"
     else:
         seconds, limit = encode, machines.named(machines.num_gpus)
-    bytes_per_frame = footage.num_features * PLAIN_TYPE_BYTES[config.features.dtype]
     return StagePlan(
-        stage="extract",
-        num_units=sum(math.ceil(t / config.features.chunk_frames) for t in lengths),
+        stage=stage,
+        num_units=num_units,
         flops=flops,
-        num_bytes=num_frames * bytes_per_frame,
+        num_bytes=num_bytes,
         hours=seconds / 3600,
         limit=limit,
     )
 
 
-def encoder_flops(config: FeaturesConfig) -> float:
-    """Of one frame."""
-    return RESNET18_FLOPS * (config.size / 224) ** 2
+def encoder_flops(config: FeaturesConfig) -> tuple[float, float]:
+    """Of one frame, in the frozen stages and in those that are adapted."""
+    trainable = config.adapt.trainable_stages if config.adapt is not None else 0
+    with torch.device("meta"):
+        frozen, last = split_network(torchvision().models.resnet18(weights=None), trainable)
+        x = torch.zeros(1, 3, config.size, config.size)
+    with FlopCounterMode(display=False) as counter:
+        x = frozen.eval()(x)
+    first = float(counter.get_total_flops())
+    with FlopCounterMode(display=False) as counter:
+        last.eval()(x)
+    return first, float(counter.get_total_flops()) if trainable else 0.0
 
 
 def unique_videos(footage: Footage) -> tuple[int, ...]:
@@ -218,14 +327,12 @@ def _train(
     share = 1 - 1 / folds if folds > 1 else 1.0
     one_epoch = forward_flops(spec, footage.train) * share * passes(config.train, spec, footage)
     flops = one_epoch * TRAIN_FACTOR * epochs * folds
-    weights = sum(p.numel() for p in build_scorer(spec).parameters()) * 4
     busy = min(machines.num_gpus, folds * config.train.workers)
     return StagePlan(
         stage=stage,
         num_units=epochs * folds,
         flops=flops,
-        # Weights of the epochs that stay, and the optimiser's two moments of the newest.
-        num_bytes=weights * (_epochs_kept(config) + 2) * folds,
+        num_bytes=checkpoint_bytes(spec, _epochs_kept(config)) * folds,
         hours=flops / machines.flops_per_second(stage) / busy / 3600,
         limit=machines.named(busy),
     )
@@ -252,23 +359,48 @@ def passes(config: TrainConfig, spec: ModelSpec, footage: Footage) -> float:
     return config.steps * config.workers / num_batches
 
 
-def _score(
+def checkpoint_bytes(spec: ModelSpec, num_epochs: int) -> float:
+    """Weights of the epochs that stay, and the optimiser's two moments of the newest."""
+    with torch.device("meta"):
+        scorer = build_scorer(spec)
+    weights = sum(tensor.numel() for tensor in scorer.state_dict().values())
+    trained = sum(parameter.numel() for parameter in scorer.parameters())
+    return 4.0 * (weights * num_epochs + 2 * trained)
+
+
+def audit_bytes(config: RunConfig, footage: Footage, num_epochs: int) -> float:
+    """Of a frame: its trajectory and its scores."""
+    numbers = footage.num_classes * num_epochs * PLAIN_TYPE_BYTES[config.predict.dtype]
+    return numbers * TRAJECTORIES_SHARE + SCORES_PER_FRAME
+
+
+def num_units(config: RunConfig, footage: Footage, num_epochs: int) -> int:
+    """Units of prediction; copies are grouped apart."""
+    most = config.predict.group_frames
+    return num_epochs * sum(num_groups(part, most) for part in (footage.held_out, footage.copies))
+
+
+def cnn_spec(config: RunConfig, footage: Footage) -> ModelSpec:
+    return model_spec(
+        config,
+        CNN,
+        num_features=output_width(config.features),
+        num_classes=footage.num_classes,
+    )
+
+
+def _audit(
     name: str, spec: ModelSpec, config: RunConfig, footage: Footage, machines: Machines
 ) -> StagePlan:
     stage, epochs, folds = f"audit {name}", config.train.epochs, footage.num_folds
     lengths = footage.held_out + footage.copies
     flops = forward_flops(spec, lengths) * epochs
-    trajectory = footage.num_classes * epochs * PLAIN_TYPE_BYTES[config.predict.dtype]
     busy = min(machines.num_gpus, epochs * folds)
     return StagePlan(
         stage=stage,
-        # Copies are grouped apart.
-        num_units=epochs
-        * sum(
-            num_groups(p, config.predict.group_frames) for p in (footage.held_out, footage.copies)
-        ),
+        num_units=num_units(config, footage, epochs),
         flops=flops,
-        num_bytes=sum(lengths) * (trajectory + SCORES_PER_FRAME * 4),
+        num_bytes=sum(lengths) * audit_bytes(config, footage, epochs),
         hours=flops / machines.flops_per_second(stage) / busy / 3600,
         limit=machines.named(busy),
     )

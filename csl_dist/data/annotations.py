@@ -6,7 +6,7 @@ Label files and timelines are read once, however many stages ask for them.
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
-from csl_dist.config import RunConfig
+from csl_dist.config import RunConfig, num_swapped_copies
 from csl_dist.data.dataset import Dataset, read_errors
 from csl_dist.data.planted import (
     Corruption,
@@ -26,6 +26,7 @@ from csl_dist.types import (
     Span,
     Split,
     Timeline,
+    rate_of,
     spans_where,
 )
 
@@ -73,7 +74,7 @@ class Annotations:
             ErrorKind.DISORDER,
             self._config.corrupt,
             num_classes=len(self._dataset.classes),
-            most=self._config.audit.swapped_copies,
+            most=num_swapped_copies(self._config),
         )
 
     @property
@@ -151,7 +152,14 @@ class Annotations:
             return None
         num_classes = len(self._dataset.classes)
         config = self._config.corrupt
-        return corrupted(clean.labels_T, kind, clean.video, config, num_classes=num_classes)
+        return corrupted(
+            clean.labels_T,
+            kind,
+            clean.video,
+            config,
+            num_classes=num_classes,
+            fps=rate_of(clean),
+        )
 
     def _planted_errors(self, clean: Annotation, corruption: Corruption) -> list[PlantedError]:
         def true_label(span: Span) -> str | None:

@@ -226,7 +226,12 @@ def _truth_problems(dataset: Dataset, facts: list[VideoFacts], config: RunConfig
             labels_T = dataset.labels(video, timeline)
             try:
                 corrupted(
-                    labels_T, kind, video_id, config.corrupt, num_classes=len(dataset.classes)
+                    labels_T,
+                    kind,
+                    video_id,
+                    config.corrupt,
+                    num_classes=len(dataset.classes),
+                    fps=timeline.fps or 1.0,
                 )
             except DataError as error:
                 problems.append(str(error))

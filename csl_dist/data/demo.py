@@ -14,7 +14,8 @@ import av
 import numpy as np
 import numpy.typing as npt
 
-from csl_dist.data.planted import Amount, Corruption, disorder, mislabel
+from csl_dist.data.placing import Amount
+from csl_dist.data.planted import Corruption, disorder, mislabel
 from csl_dist.types import ErrorKind, IntArray, PlantedError, Split
 
 PHASES = ("setup", "access", "explore", "isolate", "remove", "rinse", "close")

@@ -8,41 +8,32 @@ left alone.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from csl_dist.config import CorruptConfig
+from csl_dist.data.mistakes import PLANTERS, PlantedKind, Planting
+from csl_dist.data.placing import Amount, free_spans
 from csl_dist.errors import DataError
 from csl_dist.types import (
     Annotation,
-    BoolArray,
     ErrorKind,
     IntArray,
     Span,
     Split,
     fingerprint,
+    rate_of,
     runs_of,
     spans_where,
 )
 
-MAX_FAILURES = 100
-"""Tries in a row at placing a span before a video counts as full."""
 MAX_VIDEOS = 40
 """About so many videos get errors for calibration; more would tell little more."""
 CALIBRATION_SEED = 1_000_003
 """Added to `corrupt.seed`, so that these errors are others than those of an experiment."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Amount:
-    """How much of a video is corrupted."""
-
-    rate: float = 0.1
-    """Share of its labelled frames that wrong spans cover, in the mean; at least one span."""
-    lengths: tuple[int, int] = (10, 100)
-    """Shortest and longest span in frames, both included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +127,38 @@ def jitter(
     return _changed(ErrorKind.JITTER, labels_T, labels)
 
 
+AS_PEOPLE_DO = {
+    ErrorKind.RENAME: PlantedKind.RENAME,
+    ErrorKind.OCCURRENCE: PlantedKind.OCCURRENCE,
+    ErrorKind.MERGE: PlantedKind.MERGE,
+    ErrorKind.MISSING: PlantedKind.MISSING,
+    ErrorKind.BOUNDARY: PlantedKind.SHIFT,
+}
+"""Errors as people make them, which `mistakes.py` plants."""
+
+
+def mistaken(
+    kind: ErrorKind,
+    labels_T: IntArray,
+    rng: np.random.Generator,
+    *,
+    num_classes: int,
+    amount: Amount,
+) -> Corruption:
+    """Errors of one of AS_PEOPLE_DO."""
+    low, high = (frames / amount.fps for frames in amount.lengths)
+    planting = Planting(
+        num_classes=num_classes, fps=amount.fps, rate=amount.rate, span_seconds=(low, high)
+    )
+    planted = PLANTERS[AS_PEOPLE_DO[kind]](labels_T, planting, rng)
+    return Corruption(
+        kind=kind,
+        order_T=planted.order_T,
+        labels_T=planted.labels_T,
+        spans=tuple(Span(error.start, error.stop) for error in planted.errors),
+    )
+
+
 KINDS: dict[ErrorKind, Callable[..., Corruption]] = {
     ErrorKind.MISLABEL: mislabel,
     ErrorKind.DISORDER: disorder,
@@ -143,6 +166,7 @@ KINDS: dict[ErrorKind, Callable[..., Corruption]] = {
     ErrorKind.DUPLICATE: duplicate,
     ErrorKind.INSERT: insert,
     ErrorKind.JITTER: jitter,
+    **{kind: partial(mistaken, kind) for kind in AS_PEOPLE_DO},
 }
 
 
@@ -177,19 +201,21 @@ def planted_kinds(
 
 
 def corrupted(
-    labels_T: IntArray, kind: ErrorKind, video: str, config: CorruptConfig, *, num_classes: int
+    labels_T: IntArray,
+    kind: ErrorKind,
+    video: str,
+    config: CorruptConfig,
+    *,
+    num_classes: int,
+    fps: float,
 ) -> Corruption:
     """The corruption of one video, seeded by the config's seed and the video's id alone."""
     rng = np.random.default_rng([config.seed, *video.encode()])
     if num_classes < 2:
         raise DataError("corrupt: a dataset of one class has no wrong labels to plant")
     try:
-        return KINDS[kind](
-            labels_T,
-            rng,
-            num_classes=num_classes,
-            amount=Amount(rate=config.rate, lengths=config.lengths),
-        )
+        amount = Amount(rate=config.rate, lengths=config.lengths, fps=fps)
+        return KINDS[kind](labels_T, rng, num_classes=num_classes, amount=amount)
     except DataError as error:
         raise DataError(f"corrupt: no {kind} can be planted in video {video!r}: {error}") from None
 
@@ -212,36 +238,6 @@ def _changed(
     return Corruption(
         kind=kind, order_T=np.arange(len(before_T)), labels_T=after_T, spans=tuple(spans)
     )
-
-
-def free_spans(
-    labels_T: IntArray, rng: np.random.Generator, amount: Amount, *, margin: int, gap: int = 0
-) -> list[Span]:
-    """Separate spans, each inside a labelled segment by a margin, until they cover the rate.
-
-    `gap` is how many labelled frames there are between two of them, at least.
-    """
-    segments = [s for s in runs_of(labels_T) if labels_T[s.start] >= 0 and len(s) > 2 * margin]
-    if not segments:
-        raise DataError("no labelled segment is long enough")
-    free_T: BoolArray = labels_T >= 0
-    wanted = amount.rate * int(free_T.sum())
-    weights = np.array([len(segment) for segment in segments], dtype=float)
-    spans: list[Span] = []
-    covered = failures = 0
-    while failures < MAX_FAILURES and (not spans or covered < wanted):
-        segment = segments[int(rng.choice(len(segments), p=weights / weights.sum()))]
-        room = len(segment) - 2 * margin
-        length = min(room, int(rng.integers(amount.lengths[0], amount.lengths[1] + 1)))
-        start = segment.start + margin + int(rng.integers(room - length + 1))
-        if free_T[max(start - gap, 0) : start + length + gap].all():
-            free_T[start : start + length] = False
-            spans.append(Span(start, start + length))
-            covered += length
-            failures = 0
-        else:
-            failures += 1
-    return sorted(spans, key=lambda span: span.start)
 
 
 def _pairs(labels_T: IntArray) -> list[tuple[Span, Span]]:
@@ -299,7 +295,12 @@ def planted_videos(
             continue
         try:
             corruption = corrupted(
-                annotation.labels_T, kind, annotation.video, config, num_classes=num_classes
+                annotation.labels_T,
+                kind,
+                annotation.video,
+                config,
+                num_classes=num_classes,
+                fps=rate_of(annotation),
             )
         except DataError:
             continue

@@ -13,8 +13,8 @@ from csl_dist.score.formulas import own_and_rival
 from csl_dist.types import UNLABELLED, FloatArray, IntArray
 
 BASELINES = (
-    *("random", "final", "aum", "cartography_confidence", "cartography_variability"),
-    *("forgetting", "confident_learning"),
+    *("random", "random_smoothed", "final", "aum", "cartography_confidence"),
+    *("cartography_variability", "forgetting", "confident_learning"),
 )
 """All of them, the stored `final` and `aum` included."""
 

@@ -273,18 +273,13 @@ def flag_metrics(errors: Sequence[PlantedError], flags: pd.DataFrame) -> Metrics
     """What reviewers of the flags meet: shares, where there is anything to take a share of.
 
     `precision` of flags that touch a known error, `recall` of known errors that a flag touches;
-    `kind_accuracy` and `suggestion_accuracy` over the errors that are flagged.
+    `kind_accuracy` and `suggestion_accuracy` over the errors that are flagged with a claim.
     """
     matches = matched_flags(errors, flags)
-    kinds = [
-        m.flag.kind in FLAG_KINDS[m.error.kind]
-        for m in matches
-        if m.flag is not None and FLAG_KINDS[m.error.kind]
-    ]
+    claims = [m for m in matches if m.flag is not None and m.flag.kind != ErrorKind.AMBIGUOUS]
+    kinds = [m.flag.kind in FLAG_KINDS[m.error.kind] for m in claims if FLAG_KINDS[m.error.kind]]
     suggestions = [
-        m.flag.suggested == m.error.true_label
-        for m in matches
-        if m.flag is not None and m.error.true_label is not None
+        m.flag.suggested == m.error.true_label for m in claims if m.error.true_label is not None
     ]
     shares = {
         "precision": [touches_any(flag, errors) for flag in flags.itertuples()],
@@ -306,11 +301,15 @@ FLAG_KINDS = {
     ErrorKind.DISORDER: {ErrorKind.DISORDER},
     ErrorKind.REORDER: {ErrorKind.MISLABEL, ErrorKind.INSERT},
     ErrorKind.DUPLICATE: {ErrorKind.MISLABEL, ErrorKind.MISSING},
+    ErrorKind.RENAME: {ErrorKind.MISLABEL, ErrorKind.INSERT},
+    ErrorKind.OCCURRENCE: {ErrorKind.MISLABEL, ErrorKind.INSERT},
+    ErrorKind.MERGE: {ErrorKind.MISLABEL, ErrorKind.MISSING},
     ErrorKind.INSERT: {ErrorKind.MISLABEL, ErrorKind.INSERT},
     ErrorKind.JITTER: {ErrorKind.MISLABEL, ErrorKind.BOUNDARY},
     ErrorKind.MISSING: {ErrorKind.MISLABEL, ErrorKind.MISSING},
     ErrorKind.BOUNDARY: {ErrorKind.MISLABEL, ErrorKind.BOUNDARY},
     ErrorKind.EXECUTION: set[ErrorKind](),
+    ErrorKind.AMBIGUOUS: set[ErrorKind](),
 }
 """What a flag may rightly call an error; nothing for wrong executions, which have no wrong name.
 

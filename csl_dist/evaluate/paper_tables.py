@@ -1,7 +1,7 @@
 """The paper's tables from what its protocol's runs measured, as text, Markdown and LaTeX.
 
 A table has our figures, the mean over seeds with its standard deviation, and the paper's beside
-them where it has the dataset. All tables but those of training noise and of the frozen encoder come
+them where it has the dataset. All tables but those of training noise and of the other encoder come
 from the same trajectories.
 """
 
@@ -14,12 +14,14 @@ import pandas as pd
 
 from csl_dist.evaluate.baselines import BASELINES
 from csl_dist.evaluate.paper import STRATEGIES, Published
-from csl_dist.evaluate.reproduce import NOISE_KINDS, NOISE_PERCENTS
-from csl_dist.measures import PAPERS_SCORE
+from csl_dist.evaluate.reproduce import ADAPTED, COMPARED, FROZEN
+from csl_dist.measures import PAPERS_SCORE, SEGMENT, SMOOTHED
 from csl_dist.types import ErrorKind
 
 EDA = {ErrorKind.EXECUTION: "eda_egoper"}
 """Which EDA a kind is measured by; the top 10 % where there is no other."""
+
+SMOOTHING_WORDS = {"": "as it is", SMOOTHED: "smoothed"}
 
 Values = list[float]
 """A figure of every seed, 0 to 1."""
@@ -27,12 +29,17 @@ Values = list[float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedResults:
-    """What the runs of one seed measured: their `metrics.json`, and the sampling of checkpoints."""
+    """What the runs of one seed measured: their `metrics.json`, and more of their trajectories."""
 
+    dataset: dict[str, float]
     main: dict[str, Any]
-    sampling: dict[str, dict[str, float]]
+    sampling: dict[str, dict[str, dict[str, float]]]
+    """AUC by kind, smoothing and strategy."""
+    other_noise: dict[str, dict[str, dict[str, float]]]
+    """Metrics by kind and score."""
     noise: dict[tuple[ErrorKind, int], dict[str, Any]]
-    frozen: dict[str, Any] | None
+    encoders: dict[str, dict[str, Any]]
+    """`frozen` and `adapted`, where both were run."""
 
 
 def paper_tables(seeds: Sequence[SeedResults], paper: Published) -> dict[str, pd.DataFrame]:
@@ -40,57 +47,48 @@ def paper_tables(seeds: Sequence[SeedResults], paper: Published) -> dict[str, pd
     first = seeds[0].main
     temporal = first["temporal_scorer"]
     kinds = [ErrorKind(kind) for kind in first["scorers"][temporal]]
-
-    def values(scorer: str, kind: ErrorKind, score: str, metric: str) -> Values:
-        return _values(seeds, lambda s: s.main["scorers"][scorer][kind][score][metric][0])
-
     tables = {
-        "main": _main_table(values, first, kinds, paper),
-        "final_against_csl": pd.DataFrame(
-            [
-                {
-                    "error": kind,
-                    "final epoch": cell(values(temporal, kind, "final", "auc_micro")),
-                    "CSL": cell(values(temporal, kind, PAPERS_SCORE, "auc_micro")),
-                    "paper: final epoch": figure(_at(paper.sampling.get(kind), 0)),
-                    "paper: CSL": figure(_at(paper.sampling.get(kind), 1)),
-                }
-                for kind in kinds
-            ]
-        ),
-        "architectures": pd.DataFrame(
-            [
-                {"error": kind}
-                | {s: cell(values(s, kind, PAPERS_SCORE, "auc_micro")) for s in first["scorers"]}
-                | {
-                    f"paper: {name}": figure(value)
-                    for name, value in paper.architectures.get(kind, {}).items()
-                }
-                for kind in kinds
-            ]
-        ),
+        "dataset": _dataset_table(seeds[0].dataset, paper),
+        "main": _main_table(seeds, kinds, paper),
+        "final_against_csl": _final_table(seeds, temporal, kinds, paper),
+        "architectures": _architectures_table(seeds, temporal, kinds, paper),
         "sampling": _sampling_table(seeds, kinds, paper),
     }
     if seeds[0].noise:
         tables["training_noise"] = _noise_table(seeds, temporal, paper)
-    if seeds[0].frozen is not None:
-        tables["frozen_against_adapted"] = _frozen_table(seeds, temporal, kinds, paper)
+    if any(seed.other_noise for seed in seeds):
+        tables["other_noise"] = _other_noise_table(seeds)
+    if seeds[0].encoders:
+        tables["frozen_against_adapted"] = _encoders_table(seeds, temporal, kinds, paper)
     tables["flags"] = pd.DataFrame(
         [{name: cell(_values(seeds, lambda s: s.main["flags"][name])) for name in first["flags"]}]  # noqa: B023
     )
     return {name: table.fillna("-") for name, table in tables.items()}
 
 
+def _dataset_table(ours: Mapping[str, float], paper: Published) -> pd.DataFrame:
+    """Videos, minutes and classes."""
+    rows = [{"figures": "ours"} | {name: f"{value:g}" for name, value in _rounded(ours).items()}]
+    if paper.dataset:
+        rows.append({"figures": "paper"} | dict(zip(ours, paper.dataset, strict=True)))
+    return pd.DataFrame(rows)
+
+
+def _rounded(values: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(value, 1) for name, value in values.items()}
+
+
 def _main_table(
-    values: Callable[[str, ErrorKind, str, str], Values],
-    first: Mapping[str, Any],
-    kinds: Sequence[ErrorKind],
-    paper: Published,
+    seeds: Sequence[SeedResults], kinds: Sequence[ErrorKind], paper: Published
 ) -> pd.DataFrame:
-    """EDA, AUC and average precision of what the paper compares, of the baselines and of ours."""
+    """EDA, AUC and average precision of what the paper compares, of the baselines, of methods whose
+    scores were brought, and of ours; beside each EDA that of noise which is smoothed alike."""
+    first = seeds[0].main
     temporal = first["temporal_scorer"]
-    ours = {f"{name} ({temporal})": (temporal, name) for name in (*BASELINES, PAPERS_SCORE)}
+    names = [*BASELINES, *COMPARED[1:]]
+    ours = {f"{name} ({temporal})": (temporal, name) for name in names}
     ours[f"{first['score']} ({first['scorer']})"] = (first["scorer"], first["score"])
+    brought = list(first.get("brought", {}))
     rows: list[dict[str, str]] = [
         {"method": f"paper: {method}", "EDA": figure(eda), "AUC": figure(auc)}
         for method, (eda, auc) in paper.main.items()
@@ -101,17 +99,86 @@ def _main_table(
             rows.append(
                 {"error": kind, "method": "paper: CSL", "EDA": figure(eda), "AUC": figure(auc)}
             )
-        rows += [
-            {
-                "error": kind,
-                "method": method,
-                "EDA": cell(values(scorer, kind, score, EDA.get(kind, "eda_top_10"))),
-                "AUC": cell(values(scorer, kind, score, "auc_micro")),
-                "AP": cell(values(scorer, kind, score, "average_precision")),
+        for method, (scorer, score) in ours.items():
+            by_seed = [s.main["scorers"][scorer][kind].get(score, {}) for s in seeds]
+            noise = "random_smoothed" if score.endswith((SMOOTHED, SEGMENT)) else "random"
+            chance = [s.main["scorers"][temporal][kind].get(noise, {}) for s in seeds]
+            rows.append({"error": kind, "method": method} | _main_cells(kind, by_seed, chance))
+        for method in brought:
+            by_seed = [s.main["brought"][method][kind] for s in seeds]
+            chance = [s.main["scorers"][temporal][kind].get("random", {}) for s in seeds]
+            row = {"error": kind, "method": f"{method} (brought)"}
+            rows.append(row | _main_cells(kind, by_seed, chance))
+    columns = ["error", "method", "EDA", "random's EDA", "AUC", "AP"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _main_cells(
+    kind: ErrorKind, by_seed: Sequence[Mapping[str, Any]], chance: Sequence[Mapping[str, Any]]
+) -> dict[str, str]:
+    def of(metric: str, seeds: Sequence[Mapping[str, Any]]) -> str:
+        return cell([float(found[metric][0]) for found in seeds if metric in found])
+
+    eda = EDA.get(kind, "eda_top_10")
+    return {
+        "EDA": of(eda, by_seed),
+        "random's EDA": of(eda, chance),
+        "AUC": of("auc_micro", by_seed),
+        "AP": of("average_precision", by_seed),
+    }
+
+
+def _final_table(
+    seeds: Sequence[SeedResults], temporal: str, kinds: Sequence[ErrorKind], paper: Published
+) -> pd.DataFrame:
+    """Loss of the last epoch beside CSL, both as they are and both smoothed."""
+    return pd.DataFrame(
+        [
+            {"error": kind}
+            | {
+                name.replace("_", " "): cell(
+                    _values(seeds, lambda s: _auc(s.main, temporal, kind, name))  # noqa: B023
+                )
+                for name in COMPARED
             }
-            for method, (scorer, score) in ours.items()
+            | {
+                "paper: final epoch": figure(_at(paper.sampling.get(kind), 0)),
+                "paper: CSL": figure(_at(paper.sampling.get(kind), 1)),
+            }
+            for kind in kinds
         ]
-    return pd.DataFrame(rows, columns=["error", "method", "EDA", "AUC", "AP"])
+    )
+
+
+def _architectures_table(
+    seeds: Sequence[SeedResults], temporal: str, kinds: Sequence[ErrorKind], paper: Published
+) -> pd.DataFrame:
+    """Every scorer under the paper's score; `cnn` of the adapted encoder, wherever it was run."""
+
+    def run_with(seed: SeedResults, scorer: str) -> Mapping[str, Any]:
+        runs = (seed.main, *seed.encoders.values())
+        return next(run for run in runs if scorer in run["scorers"])
+
+    scorers = [
+        *seeds[0].main["scorers"],
+        *(name for run in seeds[0].encoders.values() for name in run["scorers"]),
+    ]
+    return pd.DataFrame(
+        [
+            {"error": kind}
+            | {
+                scorer: cell(
+                    _values(seeds, lambda s: _auc(run_with(s, scorer), scorer, kind))  # noqa: B023
+                )
+                for scorer in dict.fromkeys(scorers)
+            }
+            | {
+                f"paper: {name}": figure(value)
+                for name, value in paper.architectures.get(kind, {}).items()
+            }
+            for kind in kinds
+        ]
+    )
 
 
 def _sampling_table(
@@ -119,8 +186,12 @@ def _sampling_table(
 ) -> pd.DataFrame:
     rows = []
     for kind in kinds:
-        ours = {s: cell(_values(seeds, lambda r: r.sampling[kind][s])) for s in STRATEGIES}  # noqa: B023
-        rows.append({"error": kind, "figures": "ours"} | ours)
+        for smoothing, words in SMOOTHING_WORDS.items():
+            ours = {
+                s: cell(_values(seeds, lambda r: r.sampling[kind][smoothing][s]))  # noqa: B023
+                for s in STRATEGIES
+            }
+            rows.append({"error": kind, "figures": f"ours, {words}"} | ours)
         if kind in paper.sampling:
             theirs = dict(zip(STRATEGIES, map(figure, paper.sampling[kind]), strict=True))
             rows.append({"error": kind, "figures": "paper"} | theirs)
@@ -128,43 +199,63 @@ def _sampling_table(
 
 
 def _noise_table(seeds: Sequence[SeedResults], temporal: str, paper: Published) -> pd.DataFrame:
-    def auc(metrics: Mapping[str, Any], kind: ErrorKind) -> float:
-        return float(metrics["scorers"][temporal][kind][PAPERS_SCORE]["auc_micro"][0])
-
     rows = []
-    for percent in (0, *NOISE_PERCENTS):
+    kinds = list(dict.fromkeys(kind for kind, _ in seeds[0].noise))
+    for percent in (0, *dict.fromkeys(percent for _, percent in seeds[0].noise)):
         row = {"training noise": f"{percent} %"}
-        for kind in NOISE_KINDS:
+        for kind in kinds:
             row[f"{kind} AUC"] = cell(
                 _values(
                     seeds,
-                    lambda s: auc(s.noise[kind, percent] if percent else s.main, kind),  # noqa: B023
+                    lambda s: _auc(s.noise[kind, percent] if percent else s.main, temporal, kind),  # noqa: B023
                 )
             )
             if kind in paper.noise:
-                row[f"paper: {kind} AUC"] = figure(paper.noise[kind][percent])
+                row[f"paper: {kind} AUC"] = figure(paper.noise[kind].get(percent))
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def _frozen_table(
+def _other_noise_table(seeds: Sequence[SeedResults]) -> pd.DataFrame:
+    """The paper names these kinds of noise without figures."""
+    rows = []
+    for kind in seeds[0].other_noise:
+        own = [seed.other_noise[kind] for seed in seeds]
+        row: dict[str, str] = {"error": kind, "videos": f"{own[0]['csl']['videos']:g}"}
+        for name in COMPARED:
+            aucs = [by_name[name].get("auc_micro") for by_name in own]
+            row[f"{name.replace('_', ' ')} AUC"] = cell([auc for auc in aucs if auc is not None])
+        edas = [by_name[PAPERS_SCORE].get("eda_top_10") for by_name in own]
+        row["csl smoothed EDA"] = cell([eda for eda in edas if eda is not None])
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _encoders_table(
     seeds: Sequence[SeedResults], temporal: str, kinds: Sequence[ErrorKind], paper: Published
 ) -> pd.DataFrame:
-    def auc(metrics: Any, kind: ErrorKind) -> float:
-        return float(metrics["scorers"][temporal][kind][PAPERS_SCORE]["auc_micro"][0])
-
     return pd.DataFrame(
         [
             {
                 "error": kind,
-                "frozen": cell(_values(seeds, lambda s: auc(s.frozen, kind))),  # noqa: B023
-                "adapted": cell(_values(seeds, lambda s: auc(s.main, kind))),  # noqa: B023
+                "frozen": cell(
+                    _values(seeds, lambda s: _auc(s.encoders[FROZEN], temporal, kind))  # noqa: B023
+                ),
+                "adapted": cell(
+                    _values(seeds, lambda s: _auc(s.encoders[ADAPTED], temporal, kind))  # noqa: B023
+                ),
                 "paper: frozen": figure(paper.frozen.get(kind)),
                 "paper: adapted": figure(_at(paper.csl.get(kind), 1)),
             }
             for kind in kinds
         ]
     )
+
+
+def _auc(
+    metrics: Mapping[str, Any], scorer: str, kind: ErrorKind, score: str = PAPERS_SCORE
+) -> float:
+    return float(metrics["scorers"][scorer][kind][score]["auc_micro"][0])
 
 
 def _values(seeds: Sequence[SeedResults], read: Callable[[SeedResults], float]) -> Values:

@@ -4,12 +4,14 @@ An encoder is named by the fingerprint of all that decides its output (weights, 
 that features of two encoders never mix in a store.
 """
 
+import copy
 import hashlib
 import importlib
 import math
 import sys
 import urllib.request
 from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -63,9 +65,19 @@ def output_width(config: FeaturesConfig) -> int:
 
 
 class Encoder:
-    """ResNet-18 without its classifier, or only its frozen stages, in inference mode."""
+    """ResNet-18 without its classifier, or only its frozen stages, in inference mode.
 
-    def __init__(self, config: FeaturesConfig, device: str = "cpu"):
+    `adapted` are weights of the last stages, each of which makes an encoder of its own behind the
+    same frozen ones.
+    """
+
+    def __init__(
+        self,
+        config: FeaturesConfig,
+        device: str = "cpu",
+        *,
+        adapted: Sequence[Mapping[str, Tensor]] = (),
+    ):
         self.config = config
         self.device = torch.device(device)
         self._batch_frames = config.batch_frames
@@ -73,21 +85,36 @@ class Encoder:
             most_frames = max(1, CPU_BATCH_PIXELS // config.size**2)
             self._batch_frames = min(most_frames, self._batch_frames)
         trainable_stages = config.adapt.trainable_stages if config.adapt else 0
-        network, _ = split_network(build_resnet(config), trainable_stages)
-        fold_batch_norms(network.eval())
-        network.to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self._network = torch.compile(network) if config.compile else network
+        network, last = split_network(build_resnet(config), trainable_stages)
+        self._network = self._prepared(network)
+        self._adapted = [self._prepared(with_weights(last, weights)) for weights in adapted]
         self._mean = torch.tensor(IMAGENET_MEAN, device=self.device).view(1, 3, 1, 1) * 255
         self._std = torch.tensor(IMAGENET_STD, device=self.device).view(1, 3, 1, 1) * 255
 
     def __repr__(self) -> str:
         return f"Encoder(weights={self.config.weights!r}, device={self.device})"
 
+    def _prepared(self, network: nn.Sequential) -> Callable[[Tensor], Tensor]:
+        fold_batch_norms(network.eval())
+        network.to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        return torch.compile(network) if self.config.compile else network
+
     @torch.inference_mode()
     def encode(self, pixels_THWC: Pixels) -> np.ndarray[Any, np.dtype[np.float32]]:
         """Outputs (T, D) of RGB frames that `fit_frame` has brought to size."""
         batches = torch.from_numpy(pixels_THWC).split(self._batch_frames)
         return torch.cat([self.forward(self.normalised(batch)) for batch in batches]).cpu().numpy()
+
+    @torch.inference_mode()
+    def encode_adapted(self, pixels_THWC: Pixels) -> list[np.ndarray[Any, np.dtype[np.float32]]]:
+        """Features (T, 512) of RGB frames under each of the adapted encoders."""
+        parts: list[list[Tensor]] = [[] for _ in self._adapted]
+        for batch in torch.from_numpy(pixels_THWC).split(self._batch_frames):
+            with torch.autocast(self.device.type, enabled=self.device.type == "cuda"):
+                x = self._network(self.normalised(batch))
+                for own, stages in zip(parts, self._adapted, strict=True):
+                    own.append(stages(x).flatten(1).float().cpu())
+        return [torch.cat(own).numpy() for own in parts]
 
     def normalised(self, pixels_BHWC: Tensor) -> Tensor:
         """Frames (B, 3, H, W) as the network wants them, on its device."""
@@ -100,7 +127,7 @@ class Encoder:
     def forward(self, x_BCHW: Tensor) -> Tensor:
         """Outputs (B, D) in float32: the bare network."""
         with torch.autocast(self.device.type, enabled=self.device.type == "cuda"):
-            outputs: Tensor = self._network(x_BCHW)
+            outputs = self._network(x_BCHW)
         return outputs.flatten(1).float()
 
 
@@ -176,6 +203,13 @@ def split_network(network: nn.Module, trainable_stages: int) -> tuple[nn.Sequent
         nn.Sequential(OrderedDict((name, parts[name]) for name in first)),
         nn.Sequential(OrderedDict((name, parts[name]) for name in parts if name not in first)),
     )
+
+
+def with_weights(stages: nn.Sequential, weights: Mapping[str, Tensor]) -> nn.Sequential:
+    """A copy of the last stages that has other weights."""
+    copied = copy.deepcopy(stages)
+    copied.load_state_dict(weights)
+    return copied
 
 
 def fold_batch_norms(network: nn.Module) -> None:

@@ -7,10 +7,14 @@ worker's own, and the system keeps in memory what fits of them.
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from csl_dist.features.decoded import DecodedActivations
 from csl_dist.features.source import ALL_FRAMES, Features, FeatureSource, Frames
 from csl_dist.types import Timeline, fingerprint
 
@@ -18,13 +22,31 @@ MAX_SHARE = 4
 """A video is kept if it takes at most one part in so many of the disk space that is left."""
 
 
-class NodeFeatures:
-    """A source of features whose videos lie decoded in a folder of this machine."""
+def kept_on_node(
+    source: FeatureSource, folder: Path, num_rows: Mapping[str, int] | None = None
+) -> FeatureSource:
+    """A source whose videos lie in a folder of this machine, where they are stored at all.
 
-    def __init__(self, source: FeatureSource, folder: Path):
+    `num_rows` are the rows of its videos, where these are not as many as their frames.
+    """
+    if isinstance(source, DecodedActivations):
+        return source
+    return NodeFeatures(source, folder, num_rows or {})
+
+
+class NodeFeatures:
+    """A source of features whose videos lie decoded in a folder of this machine.
+
+    Numbers that float16 holds exactly, such as those of a store in float16, are kept and given so.
+    """
+
+    def __init__(
+        self, source: FeatureSource, folder: Path, num_rows: Mapping[str, int] | None = None
+    ):
         self.encoder = source.encoder
         self._source = source
         self._folder = folder
+        self._num_rows = num_rows or {}
 
     def __repr__(self) -> str:
         return f"NodeFeatures({self._source!r}, {str(self._folder)!r})"
@@ -51,15 +73,22 @@ class NodeFeatures:
 
     def _keep(self, video: str, path: Path) -> bool:
         """Decodes a video into its file, where there is room for it."""
-        num_frames = len(self._source.timeline(video).times_T)
-        num_bytes = num_frames * self.width() * np.dtype(np.float32).itemsize
+        num_rows = self._num_rows.get(video) or len(self._source.timeline(video).times_T)
+        num_bytes = num_rows * self.width() * np.dtype(np.float32).itemsize
         if num_bytes > shutil.disk_usage(self._folder).free // MAX_SHARE:
             return False
         # Another worker may do the same at the same time; either file will do.
         with tempfile.NamedTemporaryFile(dir=self._folder, delete=False) as file:
-            np.save(file, self._source.read(video))
+            np.save(file, as_small_as_exact(self._source.read(video)))
         os.replace(file.name, path)
         return True
+
+
+def as_small_as_exact(values: Features) -> npt.NDArray[np.floating[Any]]:
+    """The numbers in float16 where that changes none of them."""
+    with np.errstate(over="ignore"):
+        half = values.astype(np.float16)
+    return half if np.array_equal(half, values) else values
 
 
 def node_folder(root: str) -> Path:

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from csl_dist.config import CNN, RunConfig
+from csl_dist.config import CNN, FeaturesConfig, RunConfig
 from csl_dist.data.content import Contents
 from csl_dist.data.media.pixels import PixelSource, pixel_source
 from csl_dist.errors import ConfigError
 from csl_dist.features.brought import ready_features, uses_ready_features
+from csl_dist.features.decoded import DecodedActivations
 from csl_dist.features.encoders import encoder_fingerprint, output_width
+from csl_dist.features.sample import Sample
 from csl_dist.features.source import FeatureSource
 from csl_dist.features.store import FeatureEntry, FeatureStore
 from csl_dist.run import Run, feature_storage
@@ -31,21 +33,34 @@ class RunFeatures:
     """Where each scorer's features come from."""
 
     base: FeatureSource
-    """Of the encoder, or brought; with `features.adapt`, what the frozen stages put out."""
+    """Of the encoder, or brought; with `features.adapt`, what the frozen stages put out for the
+    sample of frames that it is adapted to, and all videos' times."""
+    config: FeaturesConfig
     to_extract: dict[str, SourceVideo]
     """Videos to extract features of, by id; empty where the user brought features."""
     adapted: Callable[[int], FeatureStore] | None
     """The store of the encoder adapted to a fold; None where encoders are not adapted."""
+    sample: Sample | None = None
+    """The frames that encoders are adapted to; None where they are not adapted."""
 
     def of(self, scorer: str, fold: int) -> FeatureSource:
-        """What a scorer sees: the run's features, or those of the encoder adapted to the fold."""
-        if self.adapted is None or scorer == CNN:
+        """What a scorer predicts from: the run's features, those of the encoder adapted to the
+        fold, or, for the adapted encoder's own scorer, the videos themselves."""
+        if self.adapted is None:
             return self.base
-        return self.adapted(fold)
+        return self.decoded if scorer == CNN else self.adapted(fold)
+
+    @property
+    def decoded(self) -> DecodedActivations:
+        """What the frozen stages put out for any frame, computed when it is read."""
+        pixels = {video: source.pixels for video, source in self.to_extract.items()}
+        return DecodedActivations(self.base, pixels, self.config)
 
 
-def open_base(run: Run, contents: Contents) -> tuple[FeatureSource, dict[str, SourceVideo]]:
-    """The features of a run's encoder, or those brought; and the videos to extract."""
+def open_base(
+    run: Run, contents: Contents
+) -> tuple[FeatureSource, dict[str, SourceVideo], Sample | None]:
+    """The features of a run's encoder, or those brought; the videos to extract; the sample."""
     config, dataset = run.config, run.dataset
     if uses_ready_features(dataset):
         if config.features.adapt is not None:
@@ -53,19 +68,25 @@ def open_base(run: Run, contents: Contents) -> tuple[FeatureSource, dict[str, So
                 "features.adapt: the dataset brings ready-made features, so that there are no "
                 "pixels to adapt an encoder to; remove it"
             )
-        return ready_features(dataset, config.dataset, contents), {}
-    videos = source_videos(dataset.videos, config, contents)
+        return ready_features(dataset, config.dataset, contents), {}, None
+    adapt = config.features.adapt
+    sample = Sample.of(adapt, frozenset(dataset.trained_ids())) if adapt else None
+    videos = source_videos(dataset.videos, config, contents, sample)
     store = FeatureStore(
         feature_storage(config),
         encoder_fingerprint(config.features),
         {video: source.entry for video, source in videos.items()},
         output_width(config.features),
+        sample=sample,
     )
-    return store, videos
+    return store, videos, sample
 
 
 def source_videos(
-    videos: Sequence[Video], config: RunConfig, contents: Contents
+    videos: Sequence[Video],
+    config: RunConfig,
+    contents: Contents,
+    sample: Sample | None = None,
 ) -> dict[str, SourceVideo]:
     """Videos by id, with the fingerprint of all that decides their features."""
     encoder = encoder_fingerprint(config.features)
@@ -73,7 +94,9 @@ def source_videos(
     found = at_once(lambda video: pixel_source(video).content(contents), videos)
     sources = {}
     for video, content in zip(videos, found, strict=True):
-        parts = fingerprint(encoder, content, video.source_fps, config.dataset.fps, chunk_frames)
-        entry = FeatureEntry(video=video.id, fingerprint=parts)
+        parts = [encoder, content, video.source_fps, config.dataset.fps, chunk_frames]
+        if sample is not None:
+            parts.append([sample.fps, sample.max_frames] if video.id in sample.videos else [])
+        entry = FeatureEntry(video=video.id, fingerprint=fingerprint(*parts))
         sources[video.id] = SourceVideo(pixels=pixel_source(video), content=content, entry=entry)
     return sources

@@ -5,7 +5,9 @@ chunks in flight.
 """
 
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,13 +20,13 @@ from csl_dist.cluster.progress import progress_bar
 from csl_dist.cluster.session import Resources, connect, get_all, user_error
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import FeaturesConfig
-from csl_dist.data.media.pixels import frames_of_span
 from csl_dist.data.media.timeline import sampled
 from csl_dist.errors import DataError
-from csl_dist.features.encoders import Encoder, fit_frame, require_weights
+from csl_dist.features.decoded import fitted_frames
+from csl_dist.features.encoders import Encoder, require_weights
 from csl_dist.features.opened import SourceVideo
 from csl_dist.features.store import FeatureStore, StoredVideo
-from csl_dist.types import Span, consecutive_spans
+from csl_dist.types import FloatArray, Span, consecutive_spans
 
 DECODE_SHARE = 0.1
 """CPU share of a decoder beside encoders on CPUs, where decoding is the lighter part."""
@@ -36,6 +38,14 @@ RETRY_WAITS_SECONDS = (0.5, 2.0)
 """A file server may fail for a moment; a broken file fails every time."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A store to fill, and the weights of the last stages where its encoder was adapted."""
+
+    store: FeatureStore
+    adapted: Mapping[str, torch.Tensor] | None = None
+
+
 def extract(stage: Stage) -> None:
     """Extracts every video that the store does not have."""
     run, features = stage.run, stage.inputs.features
@@ -45,34 +55,57 @@ def extract(stage: Stage) -> None:
         return
     if config.weights == "random":
         stage.say(f"encoder: ResNet-18 with random weights, seed {config.seed}")
-    missing = {video: features.to_extract[video] for video in store.missing()}
-    if not missing:
-        stage.say(f"features: all {len(features.to_extract)} videos are in the store")
+    if not store.missing():
+        what = "videos are in the store" if config.adapt is None else "videos are sampled"
+        stage.say(f"features: all {len(features.to_extract)} {what}")
         return
-    require_weights(config)  # told in a second here, but after minutes from within Ray
+    title = "extract: chunks" if config.adapt is None else "extract: chunks of the sample"
+    write_features(stage, [Target(store=store)], title=title)
+
+
+def write_features(stage: Stage, targets: Sequence[Target], *, title: str) -> None:
+    """Writes what each store lacks; a frame is decoded once for all of them."""
+    config, sources = stage.run.config, stage.inputs.features.to_extract
+    unfinished = [set(target.store.missing()) for target in targets]
+    places = {
+        video: [place for place, videos in enumerate(unfinished) if video in videos]
+        for video in sources
+    }
+    places = {video: own for video, own in places.items() if own}
+    require_weights(config.features)  # told in a second here, but after minutes from within Ray
     resources = connect(verbose=stage.verbose)
     plans = get_all(
         [
-            _plan_video.remote(source, store, config, run.config.dataset.fps)
-            for source in missing.values()
+            _plan_video.remote(
+                sources[video],
+                [targets[place].store for place in own],
+                config.features,
+                config.dataset.fps,
+            )
+            for video, own in places.items()
         ]
     )
-    spans = {video: spans for video, (spans, _) in zip(missing, plans, strict=True)}
-    left = {video: len(todo) for video, (_, todo) in zip(missing, plans, strict=True)}
-    rows = [
-        {"video": video, "start": span.start, "stop": span.stop}
-        for video, (_, todo) in zip(missing, plans, strict=True)
-        for span in todo
-    ]
+    spans = {video: spans for video, (spans, _) in zip(places, plans, strict=True)}
+    rows = []
+    for (video, own), (all_spans, missing) in zip(places.items(), plans, strict=True):
+        for span in all_spans:
+            lacking = [place for place, todo in zip(own, missing, strict=True) if span in todo]
+            if lacking:
+                place = {"video": video, "start": span.start, "stop": span.stop}
+                rows.append(place | {"targets": np.array(lacking)})
+    left = dict.fromkeys(places, 0) | Counter(row["video"] for row in rows)
 
     def finish_complete() -> None:
         for video in [video for video, count in left.items() if count == 0]:
             del left[video]
-            _tell_repeated(stage, store.finish(missing[video].entry, spans[video]))
+            stores = [targets[place].store for place in places[video]]
+            finished = [store.finish(store.entry(video), spans[video]) for store in stores]
+            _tell_repeated(stage, finished[0])
 
     finish_complete()
-    with progress_bar(stage.console, "extract: chunks", total=len(rows)) as bar:
-        for row in _written(rows, missing, store, config, resources):
+    shared = _Shared(sources=sources, targets=tuple(targets), config=config.features)
+    with progress_bar(stage.console, title, total=len(rows)) as bar:
+        for row in _written(rows, shared, resources):
             left[row["video"]] -= 1
             finish_complete()
             bar.advance()
@@ -90,29 +123,36 @@ def _tell_repeated(stage: Stage, stored: StoredVideo) -> None:
 
 @ray.remote
 def _plan_video(
-    source: SourceVideo, store: FeatureStore, config: FeaturesConfig, fps: float | None
-) -> tuple[list[Span], list[Span]]:
-    """All of a video's chunks, and those that are not written yet."""
+    source: SourceVideo, stores: list[FeatureStore], config: FeaturesConfig, fps: float | None
+) -> tuple[list[Span], list[list[Span]]]:
+    """All of a video's chunks, and for each store those that are not written yet."""
     timeline, _ = sampled(source.pixels.times(), fps)
-    spans = consecutive_spans(len(timeline.times_T), config.chunk_frames)
-    missing = store.missing_chunks(source.entry, spans)
-    if missing == spans:
-        store.create(
-            source.entry,
-            timeline,
-            chunk_frames=config.chunk_frames,
-            dtype=config.dtype,
-            source={"content": source.content, "path": source.pixels.path},
-        )
+    video = source.entry.video
+    spans = consecutive_spans(len(stores[0].stored_frames(video, timeline)), config.chunk_frames)
+    missing = [store.missing_chunks(store.entry(video), spans) for store in stores]
+    for store, own in zip(stores, missing, strict=True):
+        if own == spans:
+            store.create(
+                store.entry(video),
+                timeline,
+                chunk_frames=config.chunk_frames,
+                dtype=config.dtype,
+                source={"content": source.content, "path": source.pixels.path},
+            )
     return spans, missing
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shared:
+    """What decoders and encoders need to know."""
+
+    sources: dict[str, SourceVideo]
+    targets: tuple[Target, ...]
+    config: FeaturesConfig
+
+
 def _written(
-    rows: list[dict[str, Any]],
-    sources: dict[str, SourceVideo],
-    store: FeatureStore,
-    config: FeaturesConfig,
-    resources: Resources,
+    rows: list[dict[str, Any]], shared: _Shared, resources: Resources
 ) -> Iterator[dict[str, Any]]:
     """Runs the pipeline over chunks; yields a row as each is written."""
     if not rows:
@@ -123,23 +163,24 @@ def _written(
     context.issue_detectors_config.detectors = []
     num_encoders = min(resources.num_gpus or resources.num_cpus, len(rows))
     num_decoders = min(resources.num_cpus, len(rows))
+    config = shared.config
     # Decoders would run far ahead of the encoders, and fill the object store with a long video.
     chunk_bytes = 3 * config.chunk_frames * config.size**2
     ahead_bytes = max(LEAST_AHEAD_BYTES, CHUNKS_AHEAD * num_encoders * chunk_bytes)
     context.execution_options.resource_limits = ExecutionResources(object_store_memory=ahead_bytes)
     # Each row is one chunk; blocks of one row let decoding and encoding overlap.
     chunks = ray.data.from_items(rows, override_num_blocks=len(rows))
-    shared = ray.put((sources, store, config))
+    stored = ray.put(shared)
     # Actors, not tasks: Ray ends a worker that idles for a second, and a new one imports torch.
     decoded = chunks.map(
         _DecodeChunks,
-        fn_constructor_args=[shared],
+        fn_constructor_args=[stored],
         num_cpus=1 if resources.num_gpus else DECODE_SHARE,
         compute=ray.data.ActorPoolStrategy(min_size=1, max_size=num_decoders),
     )
     written = decoded.map_batches(
         _EncodeChunks,
-        fn_constructor_args=[shared],
+        fn_constructor_args=[stored],
         batch_size=1,
         num_gpus=1 if resources.num_gpus else 0,
         num_cpus=0 if resources.num_gpus else 1 - DECODE_SHARE,
@@ -160,7 +201,8 @@ class _DecodeChunks:
 
     def __init__(self, shared: Any):
         torch.set_num_threads(1)
-        self._sources, self._store, self._config = ray.get(shared)
+        self._shared: _Shared = ray.get(shared)
+        self._last: tuple[str, FloatArray] | None = None
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         for wait_seconds in RETRY_WAITS_SECONDS:
@@ -172,36 +214,48 @@ class _DecodeChunks:
 
     def _decoded(self, row: dict[str, Any]) -> dict[str, Any]:
         video, span = row["video"], Span(row["start"], row["stop"])
-        size, on_bad_frame = self._config.size, self._config.on_bad_frame
-        times_T = self._store.timeline(video).times_T
-        pixels = np.empty((len(span), size, size, 3), dtype=np.uint8)
-        repeated = []
-        frames = frames_of_span(
-            self._sources[video].pixels, times_T, span, on_bad_frame=on_bad_frame
+        pixels, repeated = fitted_frames(
+            self._shared.sources[video].pixels,
+            self._times(video),
+            span,
+            config=self._shared.config,
         )
-        for i, (frame, stands_in) in enumerate(frames):
-            pixels[i] = fit_frame(frame, size)
-            if stands_in:
-                repeated.append(float(times_T[span.start + i]))
         return {"pixels": pixels, "repeated": np.array(repeated)}
+
+    def _times(self, video: str) -> FloatArray:
+        """Seconds of the frames that a store has; those of the last video are kept."""
+        if self._last is None or self._last[0] != video:
+            store = self._shared.targets[0].store
+            timeline = store.timeline(video)
+            self._last = video, timeline.times_T[store.stored_frames(video, timeline)]
+        return self._last[1]
 
 
 class _EncodeChunks:
-    """Holds the encoder; encodes and writes chunks."""
+    """Holds the encoder, or all adapted ones; encodes and writes chunks."""
 
     def __init__(self, shared: Any):
         if not torch.cuda.is_available():
             torch.set_num_threads(1)
-        self._sources, self._store, config = ray.get(shared)
-        self._encoder = Encoder(config, "cuda" if torch.cuda.is_available() else "cpu")
+        self._shared: _Shared = ray.get(shared)
+        adapted = [t.adapted for t in self._shared.targets if t.adapted is not None]
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        self._encoder = Encoder(self._shared.config, device, adapted=adapted)
+        self._is_adapted = bool(adapted)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         [video], [start], [stop] = batch["video"], batch["start"], batch["stop"]
-        [pixels], [repeated] = batch["pixels"], batch["repeated"]
-        self._store.write_chunk(
-            self._sources[video].entry,
-            Span(int(start), int(stop)),
-            self._encoder.encode(pixels),
-            repeated=repeated.tolist(),
-        )
+        [pixels], [repeated], [targets] = batch["pixels"], batch["repeated"], batch["targets"]
+        if self._is_adapted:
+            features = self._encoder.encode_adapted(pixels)
+        else:
+            features = [self._encoder.encode(pixels)]
+        for place in targets:
+            store = self._shared.targets[place].store
+            store.write_chunk(
+                store.entry(video),
+                Span(int(start), int(stop)),
+                features[place],
+                repeated=repeated.tolist(),
+            )
         return {"video": batch["video"]}

@@ -12,11 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from csl_dist.errors import StorageError
+from csl_dist.features.sample import Sample
 from csl_dist.features.source import ALL_FRAMES, Features, Frames
 from csl_dist.storage.ledger import Ledger, Unit
 from csl_dist.storage.url import Storage, at_once, key_part
 from csl_dist.storage.zarr import Array, create_array, open_array, require_numbers
 from csl_dist.types import (
+    IntArray,
     Span,
     Timeline,
     array_fingerprint,
@@ -63,12 +65,20 @@ class FeatureStore:
     """Features (T, D) and times (T,) of videos that one encoder has seen."""
 
     def __init__(
-        self, storage: Storage, encoder: str, entries: Mapping[str, FeatureEntry], width: int
+        self,
+        storage: Storage,
+        encoder: str,
+        entries: Mapping[str, FeatureEntry],
+        width: int,
+        *,
+        sample: Sample | None = None,
     ):
+        """With a sample, there are features of its frames alone, and times of all of them."""
         self.encoder = encoder
         self._storage = storage.child(encoder)
         self._entries = entries
         self._width = width
+        self._sample = sample
         self._chunks = Ledger(self._storage.child("records/chunks"))
         self._videos = Ledger(self._storage.child("records/videos"))
 
@@ -77,6 +87,12 @@ class FeatureStore:
 
     def entry(self, video: str) -> FeatureEntry:
         return self._entries[video]
+
+    def stored_frames(self, video: str, timeline: Timeline) -> IntArray:
+        """Indices of the frames that the store has features of, or will have."""
+        if self._sample is None:
+            return np.arange(len(timeline.times_T))
+        return self._sample.frames(video, timeline.times_T)
 
     def create(
         self,
@@ -89,14 +105,15 @@ class FeatureStore:
     ) -> None:
         """Lays out a video's arrays; its units of `chunk_frames` each have one writer."""
         num_frames = len(timeline.times_T)
-        unit_frames = min(chunk_frames, num_frames)
+        num_rows = len(self.stored_frames(entry.video, timeline))
+        unit_frames = max(1, min(chunk_frames, num_rows))
         most_frames = max(1, READ_BYTES // (self._width * np.dtype(dtype).itemsize))
         # A file holds whole chunks.
         read_frames = max(n for n in range(1, most_frames + 1) if unit_frames % n == 0)
         create_array(
             self._storage,
             f"{entry.key}/features",
-            shape=(num_frames, self._width),
+            shape=(num_rows, self._width),
             chunks=(read_frames, self._width),
             shards=(unit_frames, self._width) if read_frames < unit_frames else None,
             dtype=dtype,
@@ -151,7 +168,7 @@ class FeatureStore:
         facts = at_once(lambda unit: self._chunks.read(unit, dict), units)
         stored = StoredVideo(
             video=entry.video,
-            num_frames=spans[-1].stop,
+            num_frames=spans[-1].stop if spans else 0,
             chunks={f"{s.start}-{s.stop}": f["content"] for s, f in zip(spans, facts, strict=True)},
             repeated=[seconds for f in facts for seconds in f["repeated"]],
         )

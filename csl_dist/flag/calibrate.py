@@ -17,7 +17,8 @@ from csl_dist.flag.calibration import (
     found_swaps,
     judge_from,
 )
-from csl_dist.flag.edit_rule import learnt_edits
+from csl_dist.flag.edit_rule import labelled_videos, learnt_edits
+from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
 from csl_dist.flag.rules import APPEARANCE, KindJudge, suspicious_spans, thresholds
 from csl_dist.measures import base_and_smoothing
 from csl_dist.predict.plan import store_of, trajectory_reader
@@ -41,15 +42,24 @@ Flagged = dict[str, Sequence[Span]]
 
 def make_calibration(inputs: Inputs, versions: Versions, settings: AuditSettings) -> AnyCalibration:
     """What the rule makes of errors planted in held-out videos."""
-    if settings.flag.rule == "edits":
-        return learnt_edits(
-            [a for split in (Split.AUDIT, Split.VAL) for a in inputs.labels.in_split(split)],
-            groups_of(inputs.run.dataset.videos),
-            trajectory_reader(inputs, settings.scorers),
-            scorers=settings.scorers,
-            num_classes=len(inputs.run.dataset.classes),
-        )
-    return threshold_calibration(inputs, versions, settings)
+    if settings.flag.rule != "edits":
+        return threshold_calibration(inputs, versions, settings)
+    groups, num_classes = groups_of(inputs.run.dataset.videos), len(inputs.run.dataset.classes)
+    held_out = [a for split in (Split.AUDIT, Split.VAL) for a in inputs.labels.in_split(split)]
+    videos = labelled_videos(held_out, groups)
+    return learnt_edits(
+        videos,
+        OtherLabels([*trained_labels(inputs), *videos], num_classes=num_classes),
+        trajectory_reader(inputs, settings.scorers),
+        scorers=settings.scorers,
+        num_classes=num_classes,
+    )
+
+
+def trained_labels(inputs: Inputs) -> list[LabelledVideo]:
+    """Labels of the videos that are trained on and not audited: they tell of order, too."""
+    trained = inputs.labels.in_split(Split.TRAIN)
+    return labelled_videos(trained, groups_of(inputs.run.dataset.videos))
 
 
 def threshold_calibration(

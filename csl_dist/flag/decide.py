@@ -1,6 +1,6 @@
 """Thresholds and flags from scores: one function, for `audit` and `relabel` alike."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import partial
 
@@ -9,7 +9,8 @@ import pandas as pd
 from csl_dist.flag.calibration import AnyCalibration
 from csl_dist.flag.edit_calibration import EditCalibration
 from csl_dist.flag.edit_rule import TrajectoryOf, edit_flags, labelled_videos
-from csl_dist.flag.edits.labelled import OtherLabels
+from csl_dist.flag.edits.conventions import Convention
+from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
 from csl_dist.flag.rules import (
     APPEARANCE,
     KindJudge,
@@ -23,7 +24,7 @@ from csl_dist.score.formulas import late_probabilities
 from csl_dist.score.settings import AuditSettings
 from csl_dist.score.store import ScoreStore, Versions
 from csl_dist.score.table import ScoreTable, SplitAnnotations, read_score_tables
-from csl_dist.types import Flag, Split
+from csl_dist.types import Flag, FloatArray, Split
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +35,14 @@ class Decision:
     """Of the frame score, by video; empty by the rule `edits`, which has none."""
     scales: tuple[tuple[float, float], tuple[float, float]] | None
     flags: pd.DataFrame
+    below: pd.DataFrame
+    """By the rule `edits`: what lies below the line, next to be looked at; else empty."""
+    frames: dict[str, FloatArray]
+    """By the rule `edits`: scores (2, T) of frames by video, as in `measures.FRAME_SCORES`."""
     calibration: AnyCalibration
     """As given; of the rule `edits` with what these flags promise."""
+    conventions: list[Convention]
+    """By the rule `edits`: disagreements that are the same in most videos, told once."""
     mixed_up: dict[str, str]
     """By the rule `edits`: videos that seem to have each other's labels."""
 
@@ -48,31 +55,43 @@ def decide(
     *,
     classes: tuple[str, ...],
     groups: Mapping[str, str],
+    trained: Sequence[LabelledVideo],
     calibration: AnyCalibration,
     trajectory_of: TrajectoryOf,
 ) -> Decision:
-    """Flags suspicious spans of the audit videos; `groups` of all held-out videos by id."""
-    tables = read_score_tables(store, versions, annotations, settings)
-    audit, scorer = tables[Split.AUDIT], settings.scorer
-    taus: dict[str, float] = {}
-    mixed_up: dict[str, str] = {}
+    """Flags suspicious spans of the audit videos.
+
+    `groups` of all held-out videos by id; `trained` are labels of the training videos, from which
+    the rule `edits` knows the order of steps as well.
+    """
     if isinstance(calibration, EditCalibration):
-        everyone = [a for part in annotations.values() for a in part]
+        held_out = labelled_videos((a for part in annotations.values() for a in part), groups)
         edits = edit_flags(
-            audit.annotations,
-            OtherLabels(labelled_videos(everyone, groups), num_classes=len(classes)),
+            annotations[Split.AUDIT],
+            held_out,
+            OtherLabels([*trained, *held_out], num_classes=len(classes)),
             trajectory_of,
             calibration,
             settings.flag,
             classes=classes,
         )
-        flags, calibration, mixed_up = edits.flags, edits.calibration, edits.mixed_up
-    else:
-        by_video = {a.video: audit.scores[scorer][a.video] for a in audit.annotations}
-        taus = thresholds(settings.flag, tables[Split.VAL].pooled(scorer), by_video)
-        flags = _threshold_flags(
-            store, versions, audit, taus, settings, classes, calibration.judge, trajectory_of
+        return Decision(
+            thresholds={},
+            scales=None,
+            flags=ranked(edits.flags),
+            below=ranked(edits.below, first=len(edits.flags) + 1),
+            frames=edits.frames,
+            calibration=edits.calibration,
+            conventions=edits.conventions,
+            mixed_up=edits.mixed_up,
         )
+    tables = read_score_tables(store, versions, annotations, settings)
+    audit, scorer = tables[Split.AUDIT], settings.scorer
+    by_video = {a.video: audit.scores[scorer][a.video] for a in audit.annotations}
+    taus = thresholds(settings.flag, tables[Split.VAL].pooled(scorer), by_video)
+    flags = _threshold_flags(
+        store, versions, audit, taus, settings, classes, calibration.judge, trajectory_of
+    )
     framewise, scales = settings.framewise, None
     if settings.uses_ensemble and framewise is not None:
         of_context, of_frames = (
@@ -83,8 +102,11 @@ def decide(
         thresholds=taus,
         scales=scales,
         flags=ranked(flags),
+        below=ranked([]),
+        frames={},
         calibration=calibration,
-        mixed_up=mixed_up,
+        conventions=[],
+        mixed_up={},
     )
 
 

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from csl_dist.flag.edits.candidates import EditKind
+from csl_dist.flag.edits.emission import Preference, emission_of
 from csl_dist.flag.edits.evidence import COLUMNS
-from csl_dist.flag.edits.findings import ListName
+from csl_dist.flag.edits.findings import NO_EDIT, PREFERENCE_WEIGHT, ListName
 from csl_dist.flag.edits.probability import EditModel, expected_right
 from csl_dist.flag.edits.rehearsal import Rehearsal
-from csl_dist.types import Flag, FloatArray
+from csl_dist.types import Flag, FloatArray, IntArray
 
 ReviewedSpan = tuple[str, int, int]
 """Video, start and stop."""
@@ -38,12 +39,19 @@ class Promise:
 
     @classmethod
     def of(
-        cls, flags: Sequence[Flag], every_N: FloatArray, other_flags: dict[ListName, int]
+        cls,
+        flags: Sequence[Flag],
+        every_N: FloatArray,
+        deviation: float,
+        other_flags: dict[ListName, int],
     ) -> "Promise":
-        """From flags of steps with their probabilities, and those of all findings of steps."""
+        """From flags of steps with their probabilities, and those of all findings of steps.
+
+        `deviation` is that of what all log-odds may be off by together.
+        """
         surest = sorted(flags, key=lambda flag: -(flag.probability or 0.0))
         probability_N = np.array([flag.probability for flag in surest], dtype=float)
-        right, low, high = expected_right(probability_N[:SHOWN])
+        right, low, high = expected_right(probability_N[:SHOWN], deviation)
         expected_errors = float(every_N.sum())
         minutes_N = np.cumsum([f.stop_seconds - f.start_seconds for f in surest]) / 60
         found_N = probability_N.cumsum()
@@ -83,6 +91,13 @@ class EditCalibration:
             return None
         return self.reviews[span] not in (None, label)
 
+    def preference_of(self, trajectories: Sequence[FloatArray], labels_T: IntArray) -> FloatArray:
+        """The part of suspicion (T,) that models alone decide: of frames that no edit covers."""
+        emission = emission_of(trajectories, self.rehearsal.temperatures)
+        preferred_T = self.rehearsal.preference.of(emission.logp_TC, labels_T)
+        score_T: FloatArray = NO_EDIT + PREFERENCE_WEIGHT * preferred_T
+        return score_T
+
     def as_json(self) -> dict[str, Any]:
         learnt = self.rehearsal
         models = {
@@ -96,6 +111,7 @@ class EditCalibration:
             "rule": "edits",
             "temperatures": dict(zip(self.families, learnt.temperatures, strict=True)),
             "models": models,
+            "preference": asdict(learnt.preference),
             "planted_in": learnt.num_videos,
             "planted_errors": learnt.num_errors,
             "reviews": [[*span, label] for span, label in sorted(self.reviews.items())],
@@ -121,6 +137,7 @@ class EditCalibration:
             rehearsal=Rehearsal(
                 temperatures=tuple(data["temperatures"].values()),
                 models=models,
+                preference=Preference(**data["preference"]),
                 num_videos=data["planted_in"],
                 num_errors=data["planted_errors"],
             ),

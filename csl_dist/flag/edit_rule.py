@@ -11,21 +11,23 @@ import numpy as np
 
 from csl_dist.config import FlagConfig
 from csl_dist.flag.edit_calibration import EditCalibration, Promise, ReviewedSpan
-from csl_dist.flag.edit_findings import LEVELS, rate_of, video_findings
+from csl_dist.flag.edit_findings import LEVELS, video_findings
+from csl_dist.flag.edits.conventions import Convention, conventions_of
 from csl_dist.flag.edits.emission import emission_of
 from csl_dist.flag.edits.files import best_files
 from csl_dist.flag.edits.findings import SHARED, ListName
 from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
 from csl_dist.flag.edits.probability import (
+    DATASET_DEVIATION,
     SHIPPED_CURVE,
-    logit,
+    marginal,
     move_by_reviews,
     move_to_share,
     sigmoid,
 )
 from csl_dist.flag.edits.rehearsal import ReadFamilies, rehearse
 from csl_dist.predict.trajectories import Trajectory
-from csl_dist.types import Annotation, Flag, FloatArray, Span
+from csl_dist.types import Annotation, Flag, FloatArray, Span, rate_of
 
 LEAST_PROBABILITY = 0.5
 """Steps are flagged as long as a flag is likelier right than wrong."""
@@ -38,6 +40,13 @@ class EditDecision:
     """What the rule makes of all videos."""
 
     flags: list[Flag]
+    below: list[Flag]
+    """Findings that are likelier right labels than wrong ones, but next to be looked at; and those
+    that belong to a convention."""
+    conventions: list[Convention]
+    """Disagreements that are the same in most videos."""
+    frames: dict[str, FloatArray]
+    """Scores (2, T) of the frames, by video; rows as in `measures.FRAME_SCORES`."""
     calibration: EditCalibration
     """With what the flags promise."""
     mixed_up: dict[str, str]
@@ -60,26 +69,23 @@ def families_of(scorers: Sequence[str], trajectory_of: TrajectoryOf) -> ReadFami
 
 
 def learnt_edits(
-    annotations: Sequence[Annotation],
-    groups: Mapping[str, str],
+    videos: Sequence[LabelledVideo],
+    others: OtherLabels,
     trajectory_of: TrajectoryOf,
     *,
     scorers: tuple[str, ...],
     num_classes: int,
 ) -> EditCalibration:
     """Plants errors on top of the labels of held-out videos, and learns to tell their fixes."""
-    videos = labelled_videos(annotations, groups)
     rehearsal = rehearse(
-        videos,
-        families_of(scorers, trajectory_of),
-        OtherLabels(videos, num_classes=num_classes),
-        num_classes=num_classes,
+        videos, families_of(scorers, trajectory_of), others, num_classes=num_classes
     )
     return EditCalibration(families=scorers, rehearsal=rehearsal)
 
 
 def edit_flags(
     audited: Sequence[Annotation],
+    videos: Sequence[LabelledVideo],
     others: OtherLabels,
     trajectory_of: TrajectoryOf,
     calibration: EditCalibration,
@@ -87,7 +93,7 @@ def edit_flags(
     *,
     classes: tuple[str, ...],
 ) -> EditDecision:
-    """Flags the videos to audit, one read at a time."""
+    """Flags the videos to audit, one read at a time; `videos` are all held-out ones' labels."""
     read = families_of(calibration.families, trajectory_of)
     labels = {annotation.video: annotation.labels_T for annotation in audited}
     found = [
@@ -105,17 +111,33 @@ def edit_flags(
     every_N = np.concatenate([np.empty(0), *(own.step_log_odds_N for own in found)])
     reviewed = [one for own in found for one in own.reviewed]
     num_segments = sum(own.num_segments for own in found)
-    probability_of = _probability(every_N, num_segments, reviewed, config)
-    flags = [flag for own in found for flag in _chosen(own.flags, probability_of, calibration)]
+    belief = _belief(every_N, num_segments, reviewed, config)
+    flags, below = [], []
+    for own in found:
+        chosen, left = _chosen(own.flags, belief, calibration)
+        flags += chosen
+        below += left
+    conventions: list[Convention] = []
+    if config.conventions == "once":
+        conventions, members = conventions_of(flags, videos, classes)
+        below += [flags[i] for i in sorted(members)]
+        flags = [flag for i, flag in enumerate(flags) if i not in members]
     counts = Counter(flag.list for flag in flags)
     promise = Promise.of(
         [flag for flag in flags if flag.probability is not None],
-        probability_of(every_N),
+        belief.probability(every_N),
+        belief.deviation,
         {name: counts[name] for name in LEVELS},
     )
     gains = {a.video: own.file_gains for a, own in zip(audited, found, strict=True)}
     return EditDecision(
         flags=flags,
+        below=below,
+        conventions=conventions,
+        frames={
+            a.video: np.stack([own.suspicion_T, own.order_T])
+            for a, own in zip(audited, found, strict=True)
+        },
         calibration=replace(calibration, promise=promise),
         mixed_up={m.video: m.other for m in best_files(gains).values() if m.takes_back},
     )
@@ -123,23 +145,23 @@ def edit_flags(
 
 def _chosen(
     flags: Sequence[Flag],
-    probability_of: Callable[[FloatArray], FloatArray],
+    belief: "Belief",
     calibration: EditCalibration,
-) -> list[Flag]:
-    """Of one video's flags the likely steps, and those of other lists that these do not explain.
+) -> tuple[list[Flag], list[Flag]]:
+    """One video's findings in two: what is flagged, and what lies below the line.
 
     What reviewers found to be right goes, and what they found to be wrong is sure.
     """
     wrong = {id(flag): calibration.is_wrong(_key(flag), flag.label) for flag in flags}
     flags = [flag for flag in flags if wrong[id(flag)] is not False]
     steps = [flag for flag in flags if flag.list == ListName.STEPS]
-    probability_N = probability_of(np.array([flag.score for flag in steps]))
+    probability_N = belief.probability(np.array([flag.score for flag in steps]))
     probability_N[np.array([wrong[id(flag)] is True for flag in steps], dtype=bool)] = 1.0
-    likely = [
+    steps = [
         replace(flag, probability=float(probability))
         for flag, probability in zip(steps, probability_N, strict=True)
-        if probability >= LEAST_PROBABILITY
     ]
+    likely = [flag for flag in steps if (flag.probability or 0.0) >= LEAST_PROBABILITY]
     # A wrong name makes the order around it odd, too: told once, as what it is.
     others = [
         flag
@@ -147,7 +169,10 @@ def _chosen(
         if flag.list != ListName.STEPS
         and all(_shared_of_shorter(flag.span, step.span) <= SHARED for step in likely)
     ]
-    return likely + others
+    high = [flag for flag in others if flag.score >= LEVELS[ListName(str(flag.list))]]
+    chosen = likely + high
+    kept = {id(flag) for flag in chosen}
+    return chosen, [flag for flag in [*steps, *others] if id(flag) not in kept]
 
 
 def _key(flag: Flag) -> ReviewedSpan:
@@ -158,23 +183,44 @@ def _shared_of_shorter(a: Span, b: Span) -> float:
     return max(0, min(a.stop, b.stop) - max(a.start, b.start)) / min(len(a), len(b))
 
 
-def _probability(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Belief:
+    """How log-odds of steps become the probability of an error in one audit."""
+
+    excess: float
+    move: float
+    """By which log-odds are higher than datasets elsewhere let expect."""
+    deviation: float
+    """Of that move, which nobody knows exactly."""
+
+    def probability(self, log_odds_N: FloatArray) -> FloatArray:
+        """(N,), 0 to 1."""
+        return marginal(self._z(log_odds_N) + self.move, self.deviation)
+
+    def _z(self, log_odds_N: FloatArray) -> FloatArray:
+        return SHIPPED_CURVE.log_odds(log_odds_N, excess=self.excess)
+
+    def told(self, rate: float, every_N: FloatArray, num_segments: int) -> "Belief":
+        """The same where the share of wrong segments is known."""
+        share = min(rate * num_segments / len(every_N), 1 - 1e-6)
+        return replace(self, move=move_to_share(sigmoid(self._z(every_N)), share))
+
+    def reviewed(self, decisions: Sequence[tuple[float, bool]]) -> "Belief":
+        """The same after decisions on findings: their log-odds, and whether each is an error."""
+        log_odds_R, wrong_R = (np.array(values) for values in zip(*decisions, strict=True))
+        move, deviation = move_by_reviews(self._z(log_odds_R) + self.move, wrong_R)
+        return replace(self, move=self.move + move, deviation=deviation)
+
+
+def _belief(
     every_N: FloatArray,
     num_segments: int,
-    reviewed: Sequence[tuple[float, bool]],
+    decisions: Sequence[tuple[float, bool]],
     config: FlagConfig,
-) -> Callable[[FloatArray], FloatArray]:
-    """From log-odds of steps to the probability of an error, by all that were found."""
+) -> Belief:
+    """What all findings of steps, the config and reviewers say of how many errors there are."""
     excess = SHIPPED_CURVE.excess(every_N) if len(every_N) else 0.0
-
-    def estimated(log_odds_N: FloatArray) -> FloatArray:
-        return SHIPPED_CURVE.probability(log_odds_N, excess=excess)
-
-    move = 0.0
+    belief = Belief(excess=excess, move=0.0, deviation=DATASET_DEVIATION)
     if config.expected_error_rate is not None and len(every_N):
-        share = min(config.expected_error_rate * num_segments / len(every_N), 1 - 1e-6)
-        move = move_to_share(estimated(every_N), share)
-    if reviewed:
-        log_odds_R, wrong_R = (np.array(values) for values in zip(*reviewed, strict=True))
-        move += move_by_reviews(sigmoid(logit(estimated(log_odds_R)) + move), wrong_R)
-    return lambda log_odds_N: sigmoid(logit(estimated(log_odds_N)) + move)
+        belief = belief.told(config.expected_error_rate, every_N, num_segments)
+    return belief.reviewed(decisions) if decisions else belief

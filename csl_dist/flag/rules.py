@@ -210,13 +210,13 @@ def suggestion(probability_C: FloatArray, label: int) -> tuple[int, float]:
     return best, float(others_C[best])
 
 
-def ranked(flags: Iterable[Flag]) -> pd.DataFrame:
-    """Flags as a table, worst first, `rank` from 1."""
+def ranked(flags: Iterable[Flag], *, first: int = 1) -> pd.DataFrame:
+    """Flags as a table, worst first; `rank` counts from `first`."""
     rows: list[dict[str, Any]] = []
     for flag in sorted(flags, key=lambda f: (-f.score, f.video, f.span.start)):
         row = asdict(flag)
         span = row.pop("span")
-        rows.append({"rank": len(rows) + 1, **row, **span})
+        rows.append({"rank": first + len(rows), **row, **span})
     return with_all_columns(pd.DataFrame(rows, columns=FLAG_COLUMNS))
 
 

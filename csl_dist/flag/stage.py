@@ -8,9 +8,10 @@ from csl_dist.audit.revision import AuditStore
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import RunConfig
 from csl_dist.data.splits import groups_of
-from csl_dist.flag.calibrate import make_calibration
+from csl_dist.flag.calibrate import make_calibration, trained_labels
 from csl_dist.flag.decide import decide
 from csl_dist.flag.edit_calibration import EditCalibration
+from csl_dist.flag.edits.labelled import LabelledVideo
 from csl_dist.flag.record import AuditRecord
 from csl_dist.predict.plan import skipped_checkpoints, trajectory_reader
 from csl_dist.review.store import judged_spans
@@ -19,7 +20,7 @@ from csl_dist.score.settings import AuditSettings
 from csl_dist.score.store import ScoreStore, Versions
 from csl_dist.training.inputs import Inputs
 from csl_dist.training.scorers import flag_scorer, framewise_scorer, temporal_scorer
-from csl_dist.types import PlantedError, Split, fingerprint
+from csl_dist.types import PlantedError, Split, array_fingerprint, fingerprint
 
 
 def flag(stage: Stage, versions: Versions) -> int:
@@ -34,6 +35,8 @@ def flag(stage: Stage, versions: Versions) -> int:
         number = make_audit(stage.inputs, versions, made_from)
     stage.say(f"audit {number}: {len(store.flags(number))} spans to review")
     stage.say(f"calibration: {store.calibration(number).sentence()}")
+    for convention in store.conventions(number):
+        stage.say(f"convention: {convention.sentence()}")
     for pair in sorted({tuple(sorted(pair)) for pair in store.mixed_up(number).items()}):
         stage.say(f"videos that seem to have each other's labels: {' and '.join(pair)}")
     outliers = store.outliers(number)
@@ -65,14 +68,17 @@ def audit_fingerprint(inputs: Inputs, versions: Versions) -> str:
         [run.config.corrupt, run.config.audit],
         [str(error) for error in _known_errors(inputs)],
         skipped_checkpoints(inputs),
-        *_reviews(run.config),
+        *_learnt_from(inputs),
     )
 
 
-def _reviews(config: RunConfig) -> list[Any]:
-    """Decisions of reviewers, where the rule learns from them and there are any."""
-    judged = judged_spans(config.root) if config.flag.rule == "edits" else {}
-    return [sorted(judged.items())] if judged else []
+def _learnt_from(inputs: Inputs) -> list[Any]:
+    """What the rule `edits` also learns from: labels of training videos, and reviewers."""
+    config = inputs.run.config
+    if config.flag.rule != "edits":
+        return []
+    labels = {v.id: array_fingerprint(v.labels_T) for v in trained_labels(inputs)}
+    return [labels, sorted(judged_spans(config.root).items())]
 
 
 def make_audit(inputs: Inputs, versions: Versions, made_from: str) -> int:
@@ -80,8 +86,10 @@ def make_audit(inputs: Inputs, versions: Versions, made_from: str) -> int:
     run, settings = inputs.run, settings_of(inputs.run.config)
     scores = ScoreStore(run.paths.scores)
     calibration = make_calibration(inputs, versions, settings)
+    trained: list[LabelledVideo] = []
     if isinstance(calibration, EditCalibration):
         calibration = replace(calibration, reviews=judged_spans(run.config.root))
+        trained = trained_labels(inputs)
     decision = decide(
         scores,
         versions,
@@ -89,6 +97,7 @@ def make_audit(inputs: Inputs, versions: Versions, made_from: str) -> int:
         settings,
         classes=run.dataset.classes,
         groups=groups_of(run.dataset.videos),
+        trained=trained,
         calibration=calibration,
         trajectory_of=trajectory_reader(inputs, settings.scorers),
     )
@@ -108,10 +117,9 @@ def make_audit(inputs: Inputs, versions: Versions, made_from: str) -> int:
     return AuditStore(run.paths).publish(
         record,
         videos=run.dataset.videos,
-        flags=decision.flags,
-        calibration=decision.calibration,
+        decision=decision,
+        trained=trained,
         outliers=outlying_videos(scores.read_all(made, settings.temporal, "csl")),
-        mixed_up=decision.mixed_up,
     )
 
 

@@ -12,6 +12,7 @@ from csl_dist.lint.statistics.durations import DurationEvidence, duration_eviden
 from csl_dist.lint.statistics.evidence import OrderEvidence, order_evidence
 from csl_dist.lint.statistics.grammar import Grammar
 from csl_dist.lint.statistics.planted import (
+    ERROR_RATE,
     MIN_VIDEOS,
     Plant,
     Score,
@@ -30,13 +31,10 @@ from csl_dist.types import BoolArray, FloatArray
 class LintSettings:
     """How much is told."""
 
-    probability: float = 0.65
-    """Least probability of an error at which a place in the order of steps is told, 0 to 1.
-
-    Of 0.5, 0.6 and 0.65, by findings an hour on Breakfast, 50Salads and Cholec80 as they are.
-    """
-    error_rate: float = 0.01
-    """Share of segments that are assumed to be wrong before looking; probabilities rest on it."""
+    probability: float = 0.5
+    """Least probability of an error at which a place in the order of steps is told, 0 to 1."""
+    error_rate: float = ERROR_RATE
+    """Share of segments that are assumed to be wrong at most; probabilities rest on it."""
     seed: int = 0
     """Of the planted errors that probabilities are measured on."""
     unit: TimeUnit = TimeUnit.SECONDS
@@ -84,13 +82,9 @@ def reading_of(corpus: Corpus, settings: LintSettings) -> Reading:
     order = order_evidence(grammar)
     measured: dict[Kind, FloatArray] = {}
     if (corpus.counted_V & (np.diff(steps.offsets_V) > 0)).sum() >= MIN_VIDEOS:
-        unit_N = steps.unit_V[steps.video_N()]
         measured = {
-            kind: probabilities(
-                planted, SCORES[kind][1](order), unit_N, error_rate=settings.error_rate
-            )
+            kind: probabilities(planted, SCORES[kind][1](order), error_rate=settings.error_rate)
             for kind, planted in planted_scores(grammar, SCORES, seed=settings.seed).items()
-            if len(planted)
         }
     return Reading(
         corpus=corpus,

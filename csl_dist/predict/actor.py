@@ -3,30 +3,31 @@
 import sys
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import dropwhile
+from itertools import dropwhile, groupby
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from csl_dist.config import PredictConfig
+from csl_dist.config import CNN, PredictConfig
 from csl_dist.errors import CheckpointError
-from csl_dist.features.node_cache import NodeFeatures, node_folder
+from csl_dist.features.node_cache import kept_on_node, node_folder
 from csl_dist.features.source import DerivedFeatures, FeatureReader, FeatureSource
 from csl_dist.predict.forward import (
     cpu_batch_frames,
-    group_log_probabilities,
+    each_log_probabilities,
     load_weights,
     require_finite,
     within_memory,
 )
 from csl_dist.predict.trajectories import Group, Rows, TrajectoryStore
-from csl_dist.predict.units import PredictSlice, PredictUnit
+from csl_dist.predict.units import PredictSlice
 from csl_dist.storage.paths import RunPaths
-from csl_dist.training.checkpoints import CheckpointStore
+from csl_dist.training.checkpoints import CheckpointInfo, CheckpointStore, State
 from csl_dist.training.models import ModelSpec, Scorer, build_scorer
 from csl_dist.types import DerivedFrames
 
@@ -41,7 +42,18 @@ class SliceResult:
     batch_frames: int | None = None
     """Frames of a forward pass, where memory did not suffice for those asked for."""
     bad: str | None = None
-    """Why the checkpoint can't be used, where the config says to skip such."""
+    """Why a checkpoint can't be used, where the config says to skip such."""
+    bad_epoch: int = 0
+    """Which of the slice's checkpoints that is."""
+
+
+class _UnusableError(Exception):
+    """Which checkpoint can't be used, and why."""
+
+    def __init__(self, epoch: int, reason: CheckpointError):
+        self.epoch = epoch
+        self.reason = reason
+        super().__init__(epoch, reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +67,7 @@ class Publication:
 
 
 class PredictActor:
-    """Takes two slices at once: while one is computed, the other's checkpoint is read."""
+    """Takes two slices at once: while one is computed, the other's checkpoints are read."""
 
     def __init__(
         self,
@@ -68,11 +80,11 @@ class PredictActor:
         self._paths = paths
         folder = node_folder(paths.root.url)
         self._sources = {
-            place: DerivedFeatures(NodeFeatures(source, folder), derived)
+            place: DerivedFeatures(kept_on_node(source, folder), derived)
             for place, source in sources.items()
         }
         self._reader: FeatureReader | None = None
-        self._model: tuple[ModelSpec, Scorer] | None = None
+        self._models: tuple[ModelSpec, list[Scorer]] | None = None
         self._turn = threading.Lock()
         self._most_frames = sys.maxsize
         """Frames of a forward pass that memory suffices for, as far as is known."""
@@ -81,14 +93,14 @@ class PredictActor:
             torch.set_num_threads(config.cpus_per_worker)
 
     def work(self, task: PredictSlice) -> SliceResult:
-        """Predicts a checkpoint's units, writing each as it is done."""
+        """Predicts a slice's units, writing each as it is done."""
         before = self._most_frames
         try:
             self._predict(task)
-        except CheckpointError as error:
+        except _UnusableError as error:
             if self._config.on_bad_checkpoint == "error":
-                raise
-            return SliceResult(bad=str(error))
+                raise error.reason from None
+            return SliceResult(bad=str(error.reason), bad_epoch=error.epoch)
         return SliceResult(batch_frames=self._most_frames if self._most_frames < before else None)
 
     def publish(self, task: Publication) -> None:
@@ -97,40 +109,55 @@ class PredictActor:
         store.publish(task.group, task.rows)
 
     def _predict(self, task: PredictSlice) -> None:
-        checkpoint = task.checkpoint
         trajectories = TrajectoryStore(self._paths.scorer(task.scorer))
-        weights = CheckpointStore(
-            self._paths.checkpoints(task.scorer, checkpoint.fold, checkpoint.training)
-        ).load(checkpoint)
         # Of a slice whose actor was lost, the first units may be done.
-        units = dropwhile(lambda unit: trajectories.has_row(unit.unit), task.units)
+        left = list(dropwhile(lambda unit: trajectories.has_row(unit.unit), task.units))
+        if not left:
+            return
+        checkpoints = {unit.checkpoint.epoch: unit.checkpoint for unit in left}
+        weights = {epoch: self._weights(task, info) for epoch, info in checkpoints.items()}
         rows: deque[Future[None]] = deque()
         with ThreadPoolExecutor(ROWS_AHEAD) as writers:
             with self._turn:
-                scorer = self._scorer(checkpoint.model)
-                load_weights(scorer, weights, checkpoint)
-                reader = self._reader_of(task.scorer, checkpoint.fold)
-                for unit in units:
-                    logp_NC = self._log_probabilities(scorer, unit, reader, task.batch_frames)
-                    require_finite(logp_NC, checkpoint)
-                    if len(rows) == ROWS_AHEAD:
-                        rows.popleft().result()
-                    arguments = unit.group, checkpoint.epoch, unit.unit, logp_NC
-                    rows.append(writers.submit(trajectories.write_row, *arguments))
+                models = self._empty_scorers(left[0].checkpoint.model, len(checkpoints))
+                scorers = dict(zip(checkpoints, models, strict=True))
+                for epoch, info in checkpoints.items():
+                    with _blamed(info):
+                        load_weights(scorers[epoch], weights[epoch], info)
+                reader = self._reader_of(task.scorer, left[0].checkpoint.fold)
+                for group, units in groupby(left, key=lambda unit: unit.group):
+                    own = list(units)
+                    filled = [scorers[unit.checkpoint.epoch] for unit in own]
+                    found = self._log_probabilities(filled, group, reader, task)
+                    for unit, logp_NC in zip(own, found, strict=True):
+                        with _blamed(unit.checkpoint):
+                            require_finite(logp_NC, unit.checkpoint)
+                        if len(rows) == ROWS_AHEAD:
+                            rows.popleft().result()
+                        arguments = unit.group, unit.checkpoint.epoch, unit.unit, logp_NC
+                        rows.append(writers.submit(trajectories.write_row, *arguments))
             for row in rows:
                 row.result()
 
+    def _weights(self, task: PredictSlice, checkpoint: CheckpointInfo) -> State:
+        store = CheckpointStore(
+            self._paths.checkpoints(task.scorer, checkpoint.fold, checkpoint.training)
+        )
+        with _blamed(checkpoint):
+            return store.load(checkpoint)
+
     def _log_probabilities(
-        self, scorer: Scorer, unit: PredictUnit, reader: FeatureReader, batch_frames: int
-    ) -> npt.NDArray[np.float32]:
-        model = unit.checkpoint.model
-        wanted = min(batch_frames, self._most_frames)
+        self, scorers: list[Scorer], group: Group, reader: FeatureReader, task: PredictSlice
+    ) -> list[npt.NDArray[np.float32]]:
+        """Those of a group under each of some checkpoints."""
+        model = task.checkpoint.model
+        wanted = min(task.batch_frames, self._most_frames)
         if self._device.type == "cpu":
             wanted = min(wanted, cpu_batch_frames(model))
-        logp_NC, sufficient = within_memory(
-            lambda frames: group_log_probabilities(
-                scorer,
-                unit.group,
+        found, sufficient = within_memory(
+            lambda frames: each_log_probabilities(
+                scorers,
+                group,
                 reader.read,
                 model=model,
                 batch_frames=frames,
@@ -140,20 +167,33 @@ class PredictActor:
         )
         if sufficient < wanted:
             self._most_frames = sufficient
-        return logp_NC
+        return found
 
-    def _scorer(self, model: ModelSpec) -> Scorer:
-        """The model to fill with weights; made once, which also means compiled once."""
-        if self._model is None or self._model[0] != model:
+    def _empty_scorers(self, model: ModelSpec, count: int) -> list[Scorer]:
+        """Models to fill with weights; made once, which also means compiled once."""
+        if self._models is None or self._models[0] != model:
+            self._models = model, []
+        made = self._models[1]
+        while len(made) < count:
             scorer = build_scorer(model).eval().to(self._device)
             if self._config.compile:
                 scorer.compile(dynamic=True)
-            self._model = model, scorer
-        return self._model[1]
+            made.append(scorer)
+        return made[:count]
 
     def _reader_of(self, scorer: str, fold: int) -> FeatureReader:
         """The reader of a source; that of the last source is kept, with what it holds."""
         source = self._sources[scorer, fold]
         if self._reader is None or self._reader.source is not source:
-            self._reader = FeatureReader(source)
+            # Activations that are decoded for all checkpoints together are not asked for again.
+            self._reader = FeatureReader(source, 0) if scorer == CNN else FeatureReader(source)
         return self._reader
+
+
+@contextmanager
+def _blamed(checkpoint: CheckpointInfo) -> Iterator[None]:
+    """Notes which checkpoint it is that can't be used."""
+    try:
+        yield
+    except CheckpointError as error:
+        raise _UnusableError(checkpoint.epoch, error) from error

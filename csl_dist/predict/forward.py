@@ -4,7 +4,9 @@ Batches follow from the videos' lengths alone, never from the number of workers,
 produces the same bytes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +18,9 @@ from csl_dist.training.batches import ReadFeatures, padded_batch, plan_batches, 
 from csl_dist.training.checkpoints import CheckpointInfo, State
 from csl_dist.training.models import ModelSpec, Scorer, sees_context
 
+Computed = TypeVar("Computed")
 
-@torch.inference_mode()
+
 def group_log_probabilities(
     scorer: Scorer,
     group: Group,
@@ -27,30 +30,50 @@ def group_log_probabilities(
     batch_frames: int,
     device: torch.device,
 ) -> npt.NDArray[np.float32]:
-    """Log-probabilities (N, C) of a group's videos, one after the other, in float32.
+    """Log-probabilities (N, C) of a group's videos, one after the other, in float32."""
+    [logp_NC] = each_log_probabilities(
+        [scorer], group, read_features, model=model, batch_frames=batch_frames, device=device
+    )
+    return logp_NC
 
-    Where windows of a long video overlap, the mean of their logits counts.
+
+@torch.inference_mode()
+def each_log_probabilities(
+    scorers: Sequence[Scorer],
+    group: Group,
+    read_features: ReadFeatures,
+    *,
+    model: ModelSpec,
+    batch_frames: int,
+    device: torch.device,
+) -> list[npt.NDArray[np.float32]]:
+    """The same under each of several checkpoints of a model; features are read once for all.
+
+    Where windows of a long video overlap, the mean of their logits counts. A model that sees single
+    frames gets them as batches come, whatever the windows of its training were.
     """
+    if not sees_context(model.name):
+        model = replace(model, max_frames=batch_frames)
     videos = zip(group.videos, group.lengths, strict=True)
     windows = [w for video, length in videos for w in windows_of(video, length, model)]
     first_frame = dict(zip(group.videos, np.cumsum([0, *group.lengths]), strict=False))
-    logits_NC = torch.zeros(group.num_frames, model.num_classes)
+    logits_ENC = torch.zeros(len(scorers), group.num_frames, model.num_classes)
     num_seen_N = torch.zeros(group.num_frames, 1)
     for batch in plan_batches([len(window.span) for window in windows], batch_frames):
         members = [windows[i] for i in batch]
+        inputs = padded_batch(members, read_features, device)
         with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-            logits_BTC = scorer(*padded_batch(members, read_features, device))
-        for window, logits_TC in zip(members, logits_BTC.float().cpu(), strict=True):
+            logits_EBTC = [scorer(*inputs).float().cpu() for scorer in scorers]
+        for place, window in enumerate(members):
             start = first_frame[window.video] + window.span.start
             frames = slice(start, start + len(window.span))
-            logits_NC[frames] += logits_TC[: len(window.span)]
             num_seen_N[frames] += 1
-    return (logits_NC / num_seen_N).log_softmax(dim=-1).numpy()
+            for own_NC, logits_BTC in zip(logits_ENC, logits_EBTC, strict=True):
+                own_NC[frames] += logits_BTC[place, : len(window.span)]
+    return [(own_NC / num_seen_N).log_softmax(dim=-1).numpy() for own_NC in logits_ENC]
 
 
-def within_memory(
-    compute: Callable[[int], npt.NDArray[np.float32]], batch_frames: int
-) -> tuple[npt.NDArray[np.float32], int]:
+def within_memory(compute: Callable[[int], Computed], batch_frames: int) -> tuple[Computed, int]:
     """The result of `compute(batch_frames)`, with half as many while memory does not suffice.
 
     Also tells how many frames it was in the end.

@@ -2,17 +2,15 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 import ray
-from ray.exceptions import RayError
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from csl_dist.cluster.pool import ActorPool, Done
 from csl_dist.cluster.progress import Bar, progress_bar
-from csl_dist.cluster.session import Resources, connect
+from csl_dist.cluster.session import Resources, connect, on_every_node
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import PredictConfig
 from csl_dist.errors import ConfigError
@@ -48,7 +46,7 @@ def predict(stage: Stage) -> None:
                 while rows.predict(plans, pool) > 0:
                     plans = plan_scorers(inputs)
             publish(stage, plans, pool)
-        _forget_node_folders(stage.run.paths.root.url)
+        on_every_node(forget_node_folder, stage.run.paths.root.url)
     else:
         total = sum(plan.num_videos for plan in plans)
         stage.say(f"trajectories: all {total} are there")
@@ -146,7 +144,12 @@ class RowPrediction:
         if result.bad is not None and result.bad not in self._bad:
             self._bad.add(result.bad)
             store = self._stage.inputs.checkpoints.store(part.scorer, part.checkpoint.fold)
-            store.mark_bad(part.checkpoint, result.bad)
+            [bad] = {
+                unit.checkpoint.name: unit.checkpoint
+                for unit in part.units
+                if unit.checkpoint.epoch == result.bad_epoch
+            }.values()
+            store.mark_bad(bad, result.bad)
             self._stage.say(f"skipped: {result.bad}")
         if result.batch_frames is not None:
             self._stage.say(
@@ -191,21 +194,6 @@ def publish(stage: Stage, plans: Sequence[ScorerPlan], pool: ActorPool) -> None:
 def _batched(rows: list[tuple[str, Rows]]) -> list[list[tuple[str, Rows]]]:
     starts = range(0, len(rows), VIDEOS_PER_TASK)
     return [rows[start : start + VIDEOS_PER_TASK] for start in starts]
-
-
-def _forget_node_folders(root: str) -> None:
-    """Deletes decoded features on every machine of the cluster."""
-    alive = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
-    forget = ray.remote(num_cpus=0)(forget_node_folder)
-    with suppress(RayError):  # a node that is lost has nothing left to delete
-        ray.get(
-            [
-                forget.options(
-                    scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)
-                ).remote(root)
-                for node in alive
-            ]
-        )
 
 
 def _num_actors(config: PredictConfig, resources: Resources) -> int:

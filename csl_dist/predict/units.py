@@ -35,7 +35,8 @@ class PredictUnit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictSlice:
-    """One checkpoint and the units that need it, so that it is loaded once."""
+    """Units that go together: of one checkpoint, so that it is loaded once; or of one group that
+    is decoded as it is read, so that this is done once for many checkpoints."""
 
     scorer: str
     units: tuple[PredictUnit, ...]
@@ -44,6 +45,7 @@ class PredictSlice:
 
     @property
     def checkpoint(self) -> CheckpointInfo:
+        """The only one, or the first; all are of one model and fold."""
         return self.units[0].checkpoint
 
     @property

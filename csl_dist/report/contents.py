@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from csl_dist.audit.reader import Audit
+from csl_dist.measures import PAPERS_SCORE
 from csl_dist.report.shrink import ShrunkLosses, highest_in_columns, shrunk_losses
 from csl_dist.storage.paths import RunPaths
 from csl_dist.types import FloatArray, Span, Split
@@ -15,8 +16,8 @@ MAX_DETAILED = 40
 """Videos with all details, worst first; all others are in the index only."""
 MAX_FLAGS = 2000
 """Flags in the ranking; `csl query` lists all."""
-MAX_VALIDATION = 10
-"""Validation videos whose loss over checkpoints is averaged."""
+MAX_AVERAGED = 200
+"""About so many videos of a split, evenly chosen, are averaged in the loss over checkpoints."""
 MAX_TRAJECTORIES = 3
 """Flagged frames of a video whose trajectories are drawn, next to that of a usual frame."""
 
@@ -64,7 +65,7 @@ def video_details(audit: Audit, video: str, flags: pd.DataFrame) -> VideoDetails
         known=_known(audit, video),
         threshold=audit.record.thresholds.get(video),
         score_W=highest_in_columns(score_T),
-        csl_W=highest_in_columns(audit.csl(video)),
+        csl_W=highest_in_columns(audit.score(video, PAPERS_SCORE)),
         losses=shrunk_losses(audit, video),
         epochs=audit.log_probabilities(video).epochs,
         trajectories=_trajectories(audit, video, list(spans), score_T),
@@ -103,25 +104,28 @@ def confusion(flags: pd.DataFrame, classes: tuple[str, ...]) -> tuple[list[str],
     return names, [[int(frames.get((row, column), 0)) for column in names] for row in names]
 
 
-def checkpoint_losses(audit: Audit, details: list[VideoDetails]) -> dict[str, FloatArray]:
-    """Mean loss (E,) under each checkpoint, of training videos and of held-out videos."""
+def checkpoint_losses(audit: Audit) -> dict[str, FloatArray]:
+    """Mean loss (E,) under each checkpoint, of training videos and of all held-out videos."""
     lines = {}
     trained = train_losses(audit.paths, audit.scorer)
     if len(trained):
         lines["training videos"] = trained
-    validation = [v.id for v in audit.held_out_videos() if v.split is Split.VAL][:MAX_VALIDATION]
-    groups = {
-        f"{len(validation)} validation videos": [
-            shrunk_losses(audit, video).mean_E for video in validation
-        ],
-        f"the {len(details)} worst audited videos": [video.losses.mean_E for video in details],
-    }
-    for name, curves in groups.items():
-        # Folds that are still training have fewer checkpoints.
+    names = {Split.VAL: "validation videos", Split.AUDIT: "audited videos"}
+    held_out = audit.held_out_videos()
+    for split, name in names.items():
+        videos = [video.id for video in held_out if video.split is split]
+        averaged = videos[:: max(1, len(videos) // MAX_AVERAGED)]
+        curves = [_mean_losses(audit, video) for video in averaged]
+        # Folds that are still training have fewer checkpoints, or none.
         curves = [curve for curve in curves if len(curve) == len(curves[0])]
         if curves:
-            lines[name] = np.mean(curves, axis=0)
+            some = f"{len(curves)} of {len(videos)}" if len(curves) < len(videos) else len(videos)
+            lines[f"{some} {name}"] = np.mean(curves, axis=0)
     return lines
+
+
+def _mean_losses(audit: Audit, video: str) -> FloatArray:
+    return shrunk_losses(audit, video, max_columns=1).mean_E
 
 
 def train_losses(paths: RunPaths, scorer: str, fold: int = 0) -> FloatArray:

@@ -1,13 +1,16 @@
 """Fill the report's template and write it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import jinja2
 import pandas as pd
 from markupsafe import Markup
+from matplotlib.figure import Figure
 
 from csl_dist.audit.reader import Audit
+from csl_dist.measures import own_score
 from csl_dist.report import contents
 from csl_dist.report.contents import VideoDetails
 from csl_dist.report.drawing import (
@@ -23,6 +26,8 @@ from csl_dist.report.drawing import (
     score_curve,
     span_bar,
 )
+from csl_dist.report.exhibits import Exhibits
+from csl_dist.report.figures import bars, data_uri, figure_bytes, maps, trajectories
 from csl_dist.report.thumbnails import span_pictures
 from csl_dist.types import Span
 
@@ -43,7 +48,8 @@ def render(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
     table, flags = audit.videos(), audit.flags()
     shown = contents.detailed_videos(audit, table, most)
     details = [contents.video_details(audit, video, flags) for video in shown]
-    losses = contents.checkpoint_losses(audit, details)
+    losses = contents.checkpoint_losses(audit)
+    exhibits = Exhibits(audit)
     names, frames = contents.confusion(flags, audit.classes)
     pictured = flags.head(MAX_PICTURED)
     return _template().render(
@@ -58,6 +64,7 @@ def render(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
         calibration=calibration_sentence(audit),
         classes=[(name, class_colour(i)) for i, name in enumerate(audit.classes)],
         metrics=contents.metrics(audit),
+        own_score=partial(own_score, audit.settings.deciding),
         flags=flags.head(contents.MAX_FLAGS).to_dict("records"),
         num_flags=len(flags),
         videos=table.to_dict("records"),
@@ -66,12 +73,28 @@ def render(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
         loss_chart=Markup(line_chart(losses, name="mean loss over checkpoints")),
         confusion=list(zip(names, frames, strict=True)),
         highest=max((count for row in frames for count in row), default=1),
-        sections=[_section(audit, video, pictured) for video in details],
+        sections=[_section(audit, video, pictured, exhibits) for video in details],
+        figures=_figures(exhibits) if exhibits.has_truth else [],
         palette=palette(),
     )
 
 
-def _section(audit: Audit, video: VideoDetails, pictured: pd.DataFrame) -> dict[str, Any]:
+def _figures(exhibits: Exhibits) -> list[tuple[str, str]]:
+    """The paper's figures with their words, as data URIs."""
+    if not exhibits.compared():
+        return []
+    drawn: dict[str, Callable[[Exhibits], Figure]] = {
+        "Right and wrong stretches, by the truth and by each method at its highest scores": bars,
+        "Loss of single frames over checkpoints, with the threshold τ": trajectories,
+        "Loss of every frame (downwards) under every checkpoint (to the right); wrong ones are "
+        "in boxes": partial(maps, most=1),
+    }
+    return [(words, data_uri(figure_bytes(draw(exhibits)))) for words, draw in drawn.items()]
+
+
+def _section(
+    audit: Audit, video: VideoDetails, pictured: pd.DataFrame, exhibits: Exhibits
+) -> dict[str, Any]:
     """The values of the template for one video."""
     own = pictured[pictured.video == video.id]
     pictures = span_pictures(audit, video.id, _spans(own))
@@ -85,8 +108,12 @@ def _section(audit: Audit, video: VideoDetails, pictured: pd.DataFrame) -> dict[
             video.known, video.num_frames, TRUTH_COLOUR, name="known errors"
         )
     curves = {
-        audit.settings.flag.score: (video.score_W, video.threshold),
-        "CSL": (video.csl_W, None),
+        audit.settings.deciding: (video.score_W, video.threshold),
+        # Where flags are changes of the labels, no threshold of CSL decided on anything.
+        "CSL, smoothed": (
+            video.csl_W,
+            exhibits.tau.get(video.id) if audit.record.thresholds else None,
+        ),
     }
     for name, (score_W, tau) in curves.items():
         rows[name] = score_curve(score_W, list(video.flags), num_frames=video.num_frames, tau=tau)

@@ -10,8 +10,9 @@ from PIL import Image
 
 from csl_dist.audit.reader import Audit
 from csl_dist.data.media.pixels import pixel_source
+from csl_dist.data.media.video import Pixels
 from csl_dist.errors import CslError
-from csl_dist.types import Media, Span
+from csl_dist.types import IntArray, Media, Span
 
 WIDTH = 112
 PER_SPAN = 3
@@ -37,6 +38,23 @@ def span_pictures(audit: Audit, video: str, spans: Sequence[Span]) -> dict[Span,
         except CslError:  # a report without pictures is better than none
             return pictures
     return pictures
+
+
+def frame_pictures(audit: Audit, video: str, frames: IntArray) -> list[Pixels]:
+    """The pixels of some frames, in their order; empty if not all can be decoded."""
+    found = audit.videos_by_id[video]
+    if found.media is Media.FEATURES or not Path(found.source).exists():
+        return []
+    times_T = audit.annotation(video).source_times_T[frames]
+    order = np.argsort(times_T, kind="stable")  # a derived video shows its frames in another order
+    try:
+        shown = list(pixel_source(found).decode(times_T[order]))
+    except CslError:
+        return []
+    pixels = [picture for picture in shown if not isinstance(picture, CslError)]
+    if len(pixels) < len(frames):
+        return []
+    return [pixels[place] for place in np.argsort(order, kind="stable")]
 
 
 def _data_uri(picture: Image.Image) -> str:

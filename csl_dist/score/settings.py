@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from csl_dist.config import ENSEMBLE, FlagConfig, ScoreConfig
+from csl_dist.config import COMMITTEE, ENSEMBLE, FlagConfig, ScoreConfig
+from csl_dist.measures import SUSPICION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -11,13 +12,18 @@ class AuditSettings:
 
     scorers: tuple[str, ...]
     scorer: str
-    """Whose score decides on flags: a scorer, or `ensemble`."""
+    """Whose score decides on flags: a scorer, `ensemble`, or `committee` by the rule `edits`."""
     temporal: str
     """The scorer that explains flags."""
     framewise: str | None
     """The scorer that sees single frames only, if the run has one."""
     score: ScoreConfig
     flag: FlagConfig
+
+    @property
+    def deciding(self) -> str:
+        """Name of the score of frames that goes with the flags."""
+        return SUSPICION if self.scorer == COMMITTEE else self.flag.score
 
     @property
     def has_ensemble(self) -> bool:

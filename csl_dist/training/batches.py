@@ -1,6 +1,10 @@
 """Windows of videos, padded into one batch: shared by training and scoring."""
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +15,13 @@ from csl_dist.config import TrainConfig
 from csl_dist.training.models import ModelSpec, Place, sees_context
 from csl_dist.types import Span, Window, consecutive_spans
 
-ReadFeatures = Callable[[Window], npt.NDArray[np.float32]]
+ReadFeatures = Callable[[Window], npt.NDArray[Any]]
+"""Features (T, D) of a window, in float32 or float16."""
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+
+READ_AHEAD = 2
+"""Batches that are read while one is trained on."""
 
 OVERLAP_SHARE = 4
 """Neighbouring windows of a long video share at least one frame in so many."""
@@ -63,39 +73,79 @@ def most_frames(config: TrainConfig, lengths: Sequence[int]) -> int:
     return max(1, min(MOST_BATCH_FRAMES, sum(lengths) // (LEAST_STEPS * config.workers)))
 
 
-def padded_batch(
+@dataclass(frozen=True, slots=True)
+class HostBatch:
+    """Windows padded into one batch in the memory of the machine; float16 stays so for a GPU."""
+
+    windows: Sequence[Window]
+    x_BTD: Tensor
+    padding_BT: Tensor
+    """True after a window's end."""
+    place: Place
+
+    def moved(self, device: torch.device) -> tuple[Tensor, Tensor, Place]:
+        """Features (B, T, D) in float32, padding (B, T) and places, on a device."""
+        if device.type == "cpu":
+            return self.x_BTD.float(), self.padding_BT, self.place
+
+        def move(tensor: Tensor) -> Tensor:
+            return tensor.to(device, non_blocking=True)
+
+        return move(self.x_BTD).float(), move(self.padding_BT), Place(*map(move, self.place))
+
+
+def host_batch(
     windows: Sequence[Window], read_features: ReadFeatures, device: torch.device
-) -> tuple[Tensor, Tensor, Place]:
-    """Features (B, T, D), padding (B, T) that is True after a window's end, and places."""
+) -> HostBatch:
+    """The batch of some windows; pinned for a GPU, so that its copy overlaps with work."""
     lengths_B = torch.tensor([len(window.span) for window in windows])
     longest = int(lengths_B.max())
-    x_BTD = _padded([torch.from_numpy(read_features(window)) for window in windows], longest)
+    on_cpu = device.type == "cpu"
+    features = [read_features(window) for window in windows]
+    x_BTD = torch.from_numpy(_padded(features, longest, np.dtype(np.float32) if on_cpu else None))
     index_T = torch.arange(longest)
     starts_B = torch.tensor([window.span.start for window in windows])
+    padding_BT = index_T >= lengths_B[:, None]
     place = Place(
         (starts_B[:, None] + index_T).float(),
         torch.tensor([window.num_frames for window in windows]).float(),
     )
-    batch = x_BTD, index_T >= lengths_B[:, None], place
-    return batch if device.type == "cpu" else _moved(*batch, device)
+    if on_cpu:
+        return HostBatch(windows, x_BTD, padding_BT, place)
+    pinned = Place(*(tensor.pin_memory() for tensor in place))
+    return HostBatch(windows, x_BTD.pin_memory(), padding_BT.pin_memory(), pinned)
 
 
-def _padded(features: list[Tensor], longest: int) -> Tensor:
+def padded_batch(
+    windows: Sequence[Window], read_features: ReadFeatures, device: torch.device
+) -> tuple[Tensor, Tensor, Place]:
+    """Features (B, T, D), padding (B, T) that is True after a window's end, and places."""
+    return host_batch(windows, read_features, device).moved(device)
+
+
+def _padded(
+    features: Sequence[npt.NDArray[Any]], longest: int, dtype: np.dtype[Any] | None
+) -> npt.NDArray[Any]:
     """Features (B, T, D) with zeros after each one's end; a single one is not copied."""
+    dtype = dtype or np.result_type(*features)
     if len(features) == 1:
-        return features[0][None]
-    x_BTD = torch.zeros(len(features), longest, features[0].shape[1])
+        # Mapped features are read here, not where the model wants them.
+        return np.ascontiguousarray(features[0], dtype=dtype)[None]
+    x_BTD = np.zeros((len(features), longest, features[0].shape[1]), dtype=dtype)
     for row_TD, own_TD in zip(x_BTD, features, strict=True):
         row_TD[: len(own_TD)] = own_TD
     return x_BTD
 
 
-def _moved(
-    x_BTD: Tensor, padding_BT: Tensor, place: Place, device: torch.device
-) -> tuple[Tensor, Tensor, Place]:
-    """The batch on a device, through pinned memory, which lets the copy overlap with work."""
-
-    def move(tensor: Tensor) -> Tensor:
-        return tensor.pin_memory().to(device, non_blocking=True)
-
-    return move(x_BTD), move(padding_BT), Place(*map(move, place))
+def read_ahead(
+    make: Callable[[Item], Made], items: Iterable[Item], depth: int = READ_AHEAD
+) -> Iterator[Made]:
+    """What `make` gives for each item, in order, made in a thread while earlier ones are used."""
+    with ThreadPoolExecutor(1) as thread:
+        waiting: deque[Future[Made]] = deque()
+        for item in items:
+            waiting.append(thread.submit(make, item))
+            if len(waiting) > depth:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()

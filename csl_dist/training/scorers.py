@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import torch
 
-from csl_dist.config import CNN, ENSEMBLE, RunConfig, ScorerConfig, TrainConfig
+from csl_dist.config import CNN, COMMITTEE, ENSEMBLE, RunConfig, ScorerConfig, TrainConfig
 from csl_dist.errors import ConfigError
 from csl_dist.features.encoders import FEATURE_WIDTH
 from csl_dist.storage.paths import RunPaths
@@ -50,6 +50,7 @@ def train_config(config: RunConfig, scorer: str) -> TrainConfig:
         learning_rate=adapt.learning_rate,
         batch_frames=adapt.batch_frames,
         warmup_epochs=0.0,
+        steps=None,
     )
 
 
@@ -60,7 +61,10 @@ def num_epochs(config: RunConfig, scorer: str) -> int | None:
 
 
 def flag_scorer(config: RunConfig) -> str:
-    """Whose scores decide on flags; by default the ensemble, where the run has one."""
+    """Whose scores decide on flags: all scorers' by the rule `edits`; by another one the named
+    scorer's, or else the ensemble's, where the run has one."""
+    if config.flag.rule == "edits":
+        return COMMITTEE
     default = ENSEMBLE if has_ensemble(config) else temporal_scorer(config)
     return config.flag.scorer or default
 

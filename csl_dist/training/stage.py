@@ -8,8 +8,8 @@ be found again by any later run; a worker that restarts goes on from the newest 
 import shutil
 import tempfile
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,16 +25,25 @@ from torch.nn.parallel import DistributedDataParallel
 from csl_dist.cluster.background import Background
 from csl_dist.cluster.leftovers import own_folder
 from csl_dist.cluster.progress import Bar, progress_bar
-from csl_dist.cluster.session import Resources, connect, user_error
+from csl_dist.cluster.session import (
+    Resources,
+    connect,
+    on_every_node,
+    user_error,
+    worker_bytes,
+)
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import CNN, WhenGrown
 from csl_dist.data.dataset import Fold
 from csl_dist.errors import ConfigError, CslError, DataError
+from csl_dist.features.node_cache import forget_node_folder, kept_on_node, node_folder
 from csl_dist.features.source import FeatureReader, FeatureSource, require_features
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.url import key_part
 from csl_dist.training.checkpoints import CheckpointStore, State
 from csl_dist.training.inputs import Inputs
+from csl_dist.training.memory import FITS_ANYWHERE, longest_sequence, step_bytes
+from csl_dist.training.models import sees_context
 from csl_dist.training.scorers import train_config
 from csl_dist.training.trackers import open_trackers, require_trackers
 from csl_dist.training.train import (
@@ -90,10 +99,56 @@ def fit_trainings(stage: Stage, trainings: list[Training], *, title: str) -> Non
         stage.say(f"checkpoints: all {total} epochs are trained")
         return
     resources = connect(verbose=stage.verbose)
+    num_workers = len(_side_by_side(pending, resources)) * pending[0].task.config.workers
+    pending = [
+        fitted_to_memory(t, lambda: worker_bytes(resources, num_workers), resources.has_cuda)
+        for t in pending
+    ]
+    _tell_windows(stage, pending)
     groups = _side_by_side(pending, resources)
     done = sum(t.checkpoints.resume_point(t.epochs) for t in trainings)
     with progress_bar(stage.console, title, total=total, done=done) as bar:
         _fit_all(groups, stage.run.paths, resources, [t.checkpoints for t in trainings], bar)
+    on_every_node(forget_node_folder, training_folder(stage.run.paths))
+
+
+def fitted_to_memory(
+    training: Training, worker_memory: Callable[[], float], on_gpu: bool
+) -> Training:
+    """The training with windows where its longest video would not fit into a worker's memory.
+
+    A training that was begun goes on as it began, wherever that was.
+    """
+    task = training.task
+    if task.model.max_frames is not None:
+        return training
+    begun = training.checkpoints.first()
+    if begun is not None:
+        max_frames = begun.model.max_frames
+    else:
+        longest = max(annotation.num_frames for annotation in task.annotations)
+        if longest <= FITS_ANYWHERE:
+            return training
+        most = longest_sequence(task.model, worker_memory(), on_gpu=on_gpu)
+        max_frames = most if longest > most else None
+    return replace(training, task=replace(task, model=replace(task.model, max_frames=max_frames)))
+
+
+def _tell_windows(stage: Stage, trainings: Sequence[Training]) -> None:
+    """Says which models do not see all of their videos at once."""
+    told = set()
+    for task in (training.task for training in trainings):
+        most = task.model.max_frames
+        lengths = [annotation.num_frames for annotation in task.annotations]
+        num_longer = sum(length > most for length in lengths) if most is not None else 0
+        if num_longer and sees_context(task.model.name) and task.scorer not in told:
+            told.add(task.scorer)
+            stage.say(
+                f"train: {task.scorer} sees {num_longer} of {len(lengths)} videos in windows of "
+                f"{most:,} frames; a step over the longest, {max(lengths):,}, would take about "
+                f"{step_bytes(task.model, max(lengths)) / 1e9:.1f} GB in float32; "
+                f"scorers.{task.scorer}.max_frames sets it"
+            )
 
 
 def unfinished(trainings: list[Training]) -> list[Training]:
@@ -109,7 +164,7 @@ def training_of(inputs: Inputs, scorer: str, fold: Fold) -> Training:
     run = inputs.run
     if not fold.train:
         raise DataError(f"{run.config.dataset.path} has no training videos; mark some as `train`")
-    annotations = inputs.labels.of(fold.train, Split.TRAIN)
+    annotations = inputs.trained_labels(scorer, fold.train)
     source = inputs.seen_features(scorer, fold.index, Split.TRAIN)
     require_features(source, fold.train)
     model, config = inputs.model_spec(scorer), train_config(run.config, scorer)
@@ -240,7 +295,11 @@ def _fit(group: tuple[Training, ...], paths: RunPaths, resources: Resources) -> 
     folder = Path(tempfile.gettempdir()) / f"{own_folder('train')}{uuid.uuid4().hex}"
     trainer = TorchTrainer(
         _train_worker,
-        train_loop_config={"group": group, "tensorboard": paths.tensorboard.url},
+        train_loop_config={
+            "group": group,
+            "tensorboard": paths.tensorboard.url,
+            "folder": training_folder(paths),
+        },
         # Ray Train would take NCCL wherever it is given GPUs, also those without CUDA.
         torch_config=TorchConfig(backend="nccl" if resources.has_cuda else "gloo"),
         scaling_config=ScalingConfig(
@@ -277,7 +336,9 @@ def _train_worker(loop_config: dict[str, Any]) -> CslError | None:
     try:
         for training in loop_config["group"]:
             task, store = training.task, training.checkpoints
-            reader = FeatureReader(training.features)
+            num_rows = {a.video: a.num_frames for a in task.annotations}
+            folder = node_folder(loop_config["folder"])
+            reader = FeatureReader(kept_on_node(training.features, folder, num_rows))
             start = _newest(store, task.config.epochs)
             names = task.config.trackers if context.rank == 0 else ()
             with open_trackers(names, task.name, loop_config["tensorboard"]) as track:
@@ -289,6 +350,12 @@ def _train_worker(loop_config: dict[str, Any]) -> CslError | None:
     except CslError as error:
         return error
     return None
+
+
+def training_folder(paths: RunPaths) -> str:
+    """Names the folder of decoded features that a machine's workers train on; prediction has its
+    own, which it may need while trainings end."""
+    return f"{paths.root.url}/training"
 
 
 def _own_context() -> WorkerContext:

@@ -5,10 +5,13 @@ all randomness is seeded anew at its start. So a training that resumes goes on e
 never stopped.
 """
 
+import hashlib
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,17 +20,18 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from csl_dist.config import FeaturesConfig, TrainConfig
-from csl_dist.errors import DataError
+from csl_dist.errors import ConfigError, DataError
 from csl_dist.features.source import FeatureSource
 from csl_dist.training.batches import (
     ReadFeatures,
+    host_batch,
     most_frames,
-    padded_batch,
     plan_batches,
+    read_ahead,
     windows_of,
 )
 from csl_dist.training.checkpoints import CheckpointInfo, State
-from csl_dist.training.models import Cnn, ModelSpec, Scorer, build_scorer
+from csl_dist.training.models import Cnn, ModelSpec, Scorer, Transformer, build_scorer
 from csl_dist.types import (
     UNLABELLED,
     Annotation,
@@ -72,10 +76,22 @@ def settings_fingerprint(model: ModelSpec, config: TrainConfig, classes: tuple[s
         [config.learning_rate, config.weight_decay, config.clip_norm, config.batch_frames],
         [config.seed, config.workers, config.schedule, config.warmup_epochs],
         [config.steps, config.weighted],
+        *_pretrained_content(model),
         # A schedule that falls towards the last epoch depends on which that is.
         config.epochs if config.schedule != "constant" else None,
         classes,
     )
+
+
+def _pretrained_content(model: ModelSpec) -> list[str]:
+    """Digest of the file that a model's weights start from, where there is one."""
+    path = model.arguments.get("pretrained") if model.name == "transformer" else None
+    if path is None:
+        return []
+    try:
+        return [hashlib.sha256(Path(path).read_bytes()).hexdigest()]
+    except OSError as error:
+        raise ConfigError(f"pretrained: can't read {path}: {error.strerror}") from error
 
 
 def video_fingerprints(annotations: Sequence[Annotation], source: FeatureSource) -> dict[str, str]:
@@ -157,6 +173,8 @@ def _fresh_scorer(task: TrainingTask, read_features: ReadFeatures) -> Scorer:
     scorer = build_scorer(task.model)
     if isinstance(scorer.model, Cnn) and task.starts_from is not None:
         scorer.model.start_from(task.starts_from)
+    if isinstance(scorer.model, Transformer):
+        scorer.model.start_from_pretrained()
     if scorer.is_normalised:
         scorer.set_normalisation(
             *feature_moments(
@@ -185,12 +203,13 @@ def _train_epoch(
     labels = {a.video: torch.from_numpy(a.labels_T).long() for a in task.annotations}
     batches = _own_share(epoch_batches(task, epoch), context)
     losses, num_frames, begun = [], 0, time.perf_counter()
-    for step, windows in enumerate(batches):
+    prepare = partial(host_batch, read_features=read_features, device=context.device)
+    for step, batch in enumerate(read_ahead(prepare, batches)):
         rate = learning_rate(task.config, epoch - 1 + step / len(batches))
         for group in optimizer.param_groups:
             group["lr"] = rate
-        x, padding, place = padded_batch(windows, read_features, context.device)
-        targets_BT = _padded_labels(windows, labels, x.shape[1]).to(context.device)
+        x, padding, place = batch.moved(context.device)
+        targets_BT = _padded_labels(batch.windows, labels, x.shape[1]).to(context.device)
         with torch.autocast(
             context.device.type, torch.bfloat16, enabled=context.device.type == "cuda"
         ):
@@ -201,7 +220,7 @@ def _train_epoch(
         nn.utils.clip_grad_norm_(model.parameters(), task.config.clip_norm)
         optimizer.step()
         losses.append(loss.detach())
-        num_frames += sum(len(window.span) for window in windows)
+        num_frames += sum(len(window.span) for window in batch.windows)
     mean_loss = float(torch.stack(losses).mean())
     seconds = time.perf_counter() - begun
     return {
@@ -264,7 +283,7 @@ def _own_share(batches: list[list[Window]], context: WorkerContext) -> list[list
     return (batches + batches[:short])[context.rank :: context.world]
 
 
-def _padded_labels(windows: list[Window], labels: dict[str, Tensor], num_frames: int) -> Tensor:
+def _padded_labels(windows: Sequence[Window], labels: dict[str, Tensor], num_frames: int) -> Tensor:
     targets_BT = torch.full((len(windows), num_frames), UNLABELLED, dtype=torch.long)
     for row, window in zip(targets_BT, windows, strict=True):
         span = window.span

@@ -7,14 +7,19 @@ import pytest
 import torch
 
 from csl_dist.cli import main
-from csl_dist.config import RunConfig, load_config
+from csl_dist.config import AdaptConfig, RunConfig, ScorerConfig, load_config
 from csl_dist.cost.measure import Effort
 from csl_dist.cost.plan import (
+    ACTIVATIONS_SHARE,
+    FEATURES_SHARE,
     GPUS,
+    SCORES_PER_FRAME,
+    TRAJECTORIES_SHARE,
     Footage,
     Machines,
     StagePlan,
     dollars_of,
+    encoder_flops,
     forward_flops,
     num_groups,
     plan_run,
@@ -81,14 +86,41 @@ def test_plan_counts_units_and_bytes(small_config: RunConfig, footage: Footage) 
         "audit framewise",
     ]
     assert stages["extract"].num_units == 4 + 7 + 2 + 2
-    assert stages["extract"].num_bytes == 420 * 512 * 2
+    assert stages["extract"].num_bytes == pytest.approx(420 * 512 * 2 * FEATURES_SHARE)
     assert stages["train framewise"].num_units == 3
     assert stages["audit framewise"].num_units == 3
-    assert stages["audit framewise"].num_bytes == 120 * (7 * 3 * 2 + 16)
+    assert stages["audit framewise"].num_bytes == pytest.approx(
+        120 * (7 * 3 * 2 * TRAJECTORIES_SHARE + SCORES_PER_FRAME)
+    )
     assert all(stage.hours > 0 for stage in stages.values())
     assert dollars_of(list(stages.values()), MACHINES) == pytest.approx(
         sum(stage.hours for stage in stages.values()) * 4 * GPUS["a100"].dollars
     )
+
+
+def test_plan_counts_what_an_adapted_encoder_takes(
+    small_config: RunConfig, footage: Footage
+) -> None:
+    adapt = AdaptConfig(trainable_stages=2, epochs=5)
+    config = replace(
+        small_config,
+        features=replace(small_config.features, size=224, adapt=adapt),
+        scorers={"framewise": ScorerConfig(), "cnn": ScorerConfig()},
+    )
+    sampled = replace(footage, sample=(10, 20))
+    stages = {stage.stage: stage for stage in plan_run(config, sampled, MACHINES)}
+    assert list(stages) == [
+        *("sample", "adapt", "extract", "train framewise", "audit framewise", "audit cnn")
+    ]
+    assert stages["sample"].num_bytes == pytest.approx(30 * 128 * 28**2 * 2 * ACTIVATIONS_SHARE)
+    frozen, last = encoder_flops(config.features)
+    assert frozen + last == pytest.approx(2 * 1.814e9, rel=0.01), "as torchvision documents"
+    assert last == pytest.approx(2 * 0.822e9, rel=0.01), "two stages of 0.411 G each"
+    assert stages["adapt"].flops == pytest.approx(30 * last * 3 * 5)
+    assert stages["extract"].flops == pytest.approx(420 * (frozen + last))
+    assert stages["audit cnn"].flops == pytest.approx(120 * (frozen + 5 * last))
+    with_folds = plan_run(config, replace(sampled, num_folds=2), MACHINES)
+    assert with_folds[2].flops == pytest.approx(120 * (frozen + 2 * last)), "decoded once for both"
 
 
 def test_one_training_does_not_get_faster_with_more_gpus(
@@ -139,10 +171,11 @@ def test_copies_are_scored_but_not_extracted(small_config: RunConfig, footage: F
 
 
 def test_supposed_footage_splits_as_the_paper_does() -> None:
-    config = load_config(CHOLEC80)
+    config = load_config(CHOLEC80, ["flag.rule=validation"])
     footage = supposed_footage(config, num_videos=80, minutes=1, num_classes=7, num_features=512)
-    assert (len(footage.train), len(footage.held_out), len(footage.copies)) == (50, 30, 10)
+    assert (len(footage.train), len(footage.held_out), len(footage.copies)) == (50, 30, 0)
     assert footage.train[0] == 900
+    assert footage.sample == (60,) * 50, "one frame a second"
 
 
 def test_plan_of_a_dataset_prints_a_table(

@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from csl_dist.config import CorruptConfig
+from csl_dist.data.placing import Amount
 from csl_dist.data.planted import (
+    AS_PEOPLE_DO,
     KINDS,
-    Amount,
     Corruption,
     chosen_kinds,
     corrupted,
@@ -171,7 +172,7 @@ def test_corruption_of_a_video_depends_on_its_id_and_seed_alone() -> None:
 
     def made(video: str, config: CorruptConfig) -> bytes:
         kind = ErrorKind.MISLABEL
-        return corrupted(labels, kind, video, config, num_classes=4).labels_T.tobytes()
+        return corrupted(labels, kind, video, config, num_classes=4, fps=5.0).labels_T.tobytes()
 
     assert made("a", config) == made("a", config)
     assert made("a", config) != made("b", config)
@@ -180,4 +181,21 @@ def test_corruption_of_a_video_depends_on_its_id_and_seed_alone() -> None:
 
 def test_video_that_can_not_be_corrupted_is_named() -> None:
     with pytest.raises(DataError, match="no disorder can be planted in video 'v'"):
-        corrupted(np.zeros(9, int), ErrorKind.DISORDER, "v", CorruptConfig(), num_classes=2)
+        corrupted(
+            np.zeros(9, int), ErrorKind.DISORDER, "v", CorruptConfig(), num_classes=2, fps=5.0
+        )
+
+
+@pytest.mark.parametrize("kind", AS_PEOPLE_DO)
+def test_errors_as_people_make_them_change_labels_where_they_say(kind: ErrorKind) -> None:
+    labels_T = np.repeat([0, 1, 2, 0, 3, 1], 60)
+    config = CorruptConfig(lengths=(10, 40))
+    corruption = corrupted(labels_T, kind, "v", config, num_classes=4, fps=5.0)
+    inside_T = np.zeros(len(labels_T), dtype=bool)
+    for span in corruption.spans:
+        inside_T[span.start : span.stop] = True
+    assert corruption.kind is kind
+    assert corruption.spans
+    assert (corruption.labels_T != labels_T).any()
+    assert (corruption.labels_T == labels_T)[~inside_T].all()
+    assert not corruption.moves_frames

@@ -1,37 +1,59 @@
 """The paper's tables from made-up metrics."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from csl_dist.config import Cholec80Config, EgoperConfig, ManifestConfig
 from csl_dist.evaluate.baselines import BASELINES
 from csl_dist.evaluate.paper import CHOLEC80, EGOPER, STRATEGIES, Published, published_for
 from csl_dist.evaluate.paper_tables import SeedResults, cell, latex, markdown, paper_tables
+from csl_dist.evaluate.reproduce import COMPARED
 from csl_dist.types import ErrorKind
 
 KINDS = (ErrorKind.MISLABEL, ErrorKind.DISORDER)
 
 
-def metrics(auc: float) -> dict[str, object]:
-    names = (*BASELINES, "csl_smoothed", "aum_late_segment")
+def metrics(
+    auc: float, scorers: Sequence[str] = ("transformer", "framewise", "ensemble")
+) -> dict[str, object]:
+    names = (*BASELINES, *COMPARED, "aum_late_segment")
     values = {"auc_micro": [auc], "average_precision": [auc / 2], "eda_top_10": [0.5, 0.4, 0.6]}
     by_kind = {kind.value: dict.fromkeys(names, values) for kind in KINDS}
     return {
         "score": "aum_late_segment",
         "scorer": "ensemble",
         "temporal_scorer": "transformer",
-        "scorers": dict.fromkeys(("transformer", "framewise", "ensemble"), by_kind),
+        "scorers": dict.fromkeys(scorers, by_kind),
         "flags": {"precision": 0.9, "recall": auc},
     }
 
 
+DATASET = {
+    "train": 50,
+    "validation": 10,
+    "audit": 20,
+    "train minutes": 37.96,
+    "held-out minutes": 32.0,
+    "classes": 7,
+}
+
+
 def results(auc: float, **others: object) -> SeedResults:
-    sampling = {kind.value: dict.fromkeys(STRATEGIES, auc) for kind in KINDS}
+    by_smoothing = {name: dict.fromkeys(STRATEGIES, auc) for name in ("", "_smoothed")}
     noise = {
-        (kind, percent): metrics(auc - percent / 1000) for kind in KINDS for percent in (10, 20)
+        (kind, percent): metrics(auc - percent / 1000) for kind in KINDS for percent in (10, 30)
     }
-    return SeedResults(
-        **({"main": metrics(auc), "sampling": sampling, "noise": noise, "frozen": None} | others)
-    )
+    other = {"auc_micro": auc, "eda_top_10": 0.25, "videos": 4.0}
+    made = {
+        "dataset": DATASET,
+        "main": metrics(auc),
+        "sampling": {kind.value: by_smoothing for kind in KINDS},
+        "other_noise": {"insert": dict.fromkeys(COMPARED, other)},
+        "noise": noise,
+        "encoders": {},
+    }
+    return SeedResults(**(made | others))
 
 
 def test_tables_have_means_over_seeds_and_the_papers_figures() -> None:
@@ -42,20 +64,43 @@ def test_tables_have_means_over_seeds_and_the_papers_figures() -> None:
     assert main.loc[("-", "paper: S3R"), "EDA"] == "57.2"
     sampling = tables["sampling"].set_index(["error", "figures"])
     assert sampling.loc[("disorder", "paper"), "hybrid"] == "69.7"
+    assert sampling.loc[("disorder", "ours, as it is"), "last"] == "85.0 ± 7.1"
+    final = tables["final_against_csl"].set_index("error")
+    ours = ["final", "csl", "final smoothed", "csl smoothed"]
+    assert list(final.columns) == [*ours, "paper: final epoch", "paper: CSL"]
+    assert final.loc["disorder", "paper: final epoch"] == "44.6"
+    assert tables["dataset"].set_index("figures").loc["ours", "train minutes"] == "38"
+    assert tables["dataset"].set_index("figures").loc["paper", "held-out minutes"] == "32.3"
+    assert main.loc[("mislabel", "csl (transformer)"), "random's EDA"] == "50.0 ± 0.0"
     noise = tables["training_noise"].set_index("training noise")
-    assert noise.loc["20 %", "mislabel AUC"] == "83.0 ± 7.1"
-    assert noise.loc["20 %", "paper: disorder AUC"] == "75.4"
+    assert list(noise.index) == ["0 %", "10 %", "30 %"]
+    assert noise.loc["10 %", "mislabel AUC"] == "84.0 ± 7.1"
+    assert noise.loc["10 %", "paper: disorder AUC"] == "76.9"
+    assert noise.loc["30 %", "paper: disorder AUC"] == "-", "a rate that the paper does not have"
+    other = tables["other_noise"].set_index("error").loc["insert"]
+    assert (other.videos, other["csl smoothed EDA"]) == ("4", "25.0 ± 0.0")
     architectures = tables["architectures"].set_index("error")
     assert architectures.loc["disorder", "paper: cnn"] == "48.1"
     assert "frozen_against_adapted" not in tables
 
 
 def test_tables_of_another_dataset_have_no_published_figures() -> None:
-    tables = paper_tables([results(0.9, noise={}, frozen=metrics(0.7))], Published())
+    encoders = {"frozen": metrics(0.9), "adapted": metrics(0.7, ("transformer", "cnn"))}
+    tables = paper_tables([results(0.9, noise={}, encoders=encoders)], Published())
     assert not tables["main"].method.str.startswith("paper").any()
     assert "training_noise" not in tables
     frozen = tables["frozen_against_adapted"].iloc[0]
-    assert (frozen.frozen, frozen.adapted, frozen["paper: frozen"]) == ("70.0", "90.0", "-")
+    assert (frozen.frozen, frozen.adapted, frozen["paper: frozen"]) == ("90.0", "70.0", "-")
+    architectures = tables["architectures"].set_index("error").loc["mislabel"]
+    assert (architectures.transformer, architectures.cnn) == ("90.0", "70.0")
+
+
+def test_brought_scores_are_rows_of_the_main_table() -> None:
+    brought = {kind.value: {"auc_micro": [0.6], "eda_top_10": [0.3]} for kind in KINDS}
+    main = metrics(0.9) | {"brought": {"HF2-VAD": brought}}
+    table = paper_tables([results(0.9, main=main)], Published())["main"]
+    row = table.set_index(["error", "method"]).loc[("disorder", "HF2-VAD (brought)")]
+    assert (row.AUC, row.EDA, row.AP) == ("60.0", "30.0", "-")
 
 
 def test_tables_are_written_as_markdown_and_latex() -> None:

@@ -38,7 +38,10 @@ def adapted(
         f"root: {folder}/run\n"
         f"dataset: {{path: {small_dataset}, folds: 2}}\n"
         "features:\n"
-        "  {weights: random, size: 32, chunk_frames: 32, adapt: {epochs: 2, learning_rate: 1e-3}}\n"
+        "  weights: random\n"
+        "  size: 32\n"
+        "  chunk_frames: 32\n"
+        "  adapt: {epochs: 2, fps: 5, max_frames: 12, learning_rate: 1e-3}\n"
         "scorers: {framewise: {}, cnn: {}}\n"
         "train: {epochs: 2, batch_frames: 512}\n"
     )
@@ -57,8 +60,13 @@ def test_features_of_a_fold_are_those_of_its_own_last_checkpoint(inputs: Inputs)
     stores = [inputs.features.adapted(fold) for fold in (0, 1)]
     assert stores[0].encoder != stores[1].encoder
     video = inputs.run.dataset.videos[0].id
-    base = inputs.features.base
-    activations = base.read(video)
+    base, decoded = inputs.features.base, inputs.features.decoded
+    activations = decoded.read(video)
+    timeline = base.timeline(video)
+    assert len(activations) == len(timeline.times_T)
+    sample = base.stored_frames(video, timeline)
+    assert 0 < len(sample) <= 12 < len(activations), "no more is stored"
+    assert np.abs(base.read(video) - activations[sample]).max() < 0.02, "stored in half precision"
     for fold, store in enumerate(stores):
         assert store.missing() == []
         training = training_of(inputs, "cnn", inputs.run.dataset.folds[fold])

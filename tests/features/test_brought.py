@@ -1,23 +1,15 @@
 """From a folder of ready features in MS-TCN's layout to flags, with no video at all."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import run_csl
 
 pytestmark = pytest.mark.xdist_group("ray")
 
-COMMAND = [sys.executable, "-c", "from csl_dist.cli import main; main()"]
 NUM_CLASSES, WIDTH = 4, 12
-
-
-def run_csl(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False
-    )
 
 
 @pytest.fixture(scope="module")

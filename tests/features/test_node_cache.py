@@ -2,7 +2,12 @@ import numpy as np
 import pytest
 
 from csl_dist.features import node_cache as node_features
-from csl_dist.features.node_cache import NodeFeatures, forget_node_folder, node_folder
+from csl_dist.features.node_cache import (
+    NodeFeatures,
+    as_small_as_exact,
+    forget_node_folder,
+    node_folder,
+)
 from csl_dist.features.store import ALL_FRAMES, Features, Frames
 from csl_dist.types import Timeline
 
@@ -74,3 +79,11 @@ def test_folder_goes_when_it_is_forgotten(folder) -> None:  # type: ignore[no-un
     NodeFeatures(Source(), folder).read("a")
     forget_node_folder(ROOT)
     assert not folder.exists()
+
+
+def test_numbers_that_half_precision_holds_are_kept_in_it() -> None:
+    exact = VALUES.astype(np.float16).astype(np.float32)
+    assert as_small_as_exact(exact).dtype == np.float16
+    assert np.array_equal(as_small_as_exact(exact), exact)
+    for values in (VALUES, np.array([70_000.0], np.float32)):
+        assert as_small_as_exact(values).dtype == np.float32

@@ -18,7 +18,7 @@ from csl_dist.score.store import ScoreStore
 from csl_dist.training.inputs import Inputs, open_inputs
 from csl_dist.types import Split, Video
 
-FLAG = FlagConfig(scorer="transformer", score="csl")
+FLAG = FlagConfig(rule="validation", scorer="transformer", score="csl")
 
 
 @pytest.fixture

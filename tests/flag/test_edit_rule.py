@@ -22,14 +22,15 @@ from csl_dist.audit.relabel import relabel
 from csl_dist.audit.revision import AuditStore
 from csl_dist.cli.tables import flag_table
 from csl_dist.config import AuditConfig, FlagConfig, ManifestConfig, RunConfig, ScorerConfig
+from csl_dist.data.mistakes import foreign_labels
 from csl_dist.evaluate.metrics import flag_metrics
 from csl_dist.export import export
 from csl_dist.flag.edit_calibration import EditCalibration
-from csl_dist.flag.edit_findings import fix_of, near_rival
+from csl_dist.flag.edit_findings import fix_of, is_ambiguous, near_rival
 from csl_dist.flag.edits.candidates import Edit, EditKind
+from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.findings import Finding
 from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
-from csl_dist.flag.edits.planted import foreign_labels
 from csl_dist.pipeline import put_run
 from csl_dist.report.page import render
 from csl_dist.review.store import Decision, NewReview, store_of
@@ -181,6 +182,71 @@ def test_forgotten_step_is_proposed_inside_the_one_that_hides_it(audit: Audit) -
 def test_right_videos_have_no_flag(audit: Audit) -> None:
     assert set(audit.flags().video) == {RENAMED, MOVED, MISSED}
     assert audit.flags()["rank"].tolist() == [1, 2, 3]
+
+
+def test_suspicion_of_frames_is_highest_where_labels_are_wrong(audit: Audit) -> None:
+    span = segment(RENAMED, 2)
+    score_T = audit.deciding_score(RENAMED)
+    assert score_T.shape == true_labels(RENAMED).shape
+    inside_T = np.zeros(len(score_T), dtype=bool)
+    inside_T[span.start : span.stop] = True
+    assert score_T[inside_T].min() > score_T[~inside_T].max()
+    assert (audit.settings.scorer, audit.settings.deciding) == ("committee", "suspicion")
+
+
+def test_suspicion_falls_where_the_fix_is_made_and_stays_elsewhere(audit: Audit) -> None:
+    span = segment(RENAMED, 2)
+    before_T = audit.deciding_score(RENAMED)
+    after_T = audit.deciding_score(RENAMED, labels=true_labels(RENAMED))
+    changed_T = annotated_labels(RENAMED) != true_labels(RENAMED)
+    assert np.flatnonzero(changed_T).tolist() == list(range(span.start, span.stop))
+    assert (after_T[changed_T] < before_T[changed_T] - 3).all()
+    assert (after_T[~changed_T] == before_T[~changed_T]).all()
+
+
+def test_what_lies_below_the_line_goes_on_where_the_flags_end(tmp_path: Path) -> None:
+    audit = csl_dist.open_audit(make_root(tmp_path, FlagConfig(expected_error_rate=1e-4)))
+    below = audit.flags(below=True)
+    assert audit.flags().video.tolist() == [MOVED], "boundaries have a level of their own"
+    assert set(below.video) == {RENAMED, MISSED}, "so few errors are expected"
+    assert below["rank"].tolist() == [2, 3]
+    assert (below.probability < 0.5).all()
+    assert audit.flags(below=True, top=1)["rank"].tolist() == [2]
+
+
+def test_labels_of_training_videos_tell_of_order_and_stay_with_the_audit(audit: Audit) -> None:
+    store = AuditStore(RunPaths(Storage(audit.paths.root.url)))
+    [trained] = store.trained(audit.revision)
+    assert (trained.id, trained.group) == ("train", "train")
+    assert trained.labels_T.tolist() == true_labels("train").tolist()
+
+
+def test_finding_that_scorers_disagree_on_is_ambiguous() -> None:
+    edit = Edit(
+        kind=EditKind.RENAME,
+        start=0,
+        stop=4,
+        label=0,
+        new_label=1,
+        place=0,
+        segments=(),
+        changed_share=1.0,
+        quick_gain=0.0,
+    )
+    video = LabelledVideo(id="v", group="p", labels_T=np.repeat([0, 1], 5), fps=1.0)
+    statistics = OtherLabels([video], num_classes=3).everyone()
+
+    def ambiguous(least_family: float, late_share: float, *, label: int = 0) -> bool:
+        evidence_K = np.zeros(len(COLUMNS))
+        evidence_K[COLUMNS.index("least_family")] = least_family
+        evidence_K[COLUMNS.index("late_share")] = late_share
+        finding = Finding(edit=replace(edit, label=label), log_odds=0.0, evidence_K=evidence_K)
+        return is_ambiguous(finding, statistics)
+
+    assert not ambiguous(0.5, 0.9)
+    assert ambiguous(-1.5, 0.9), "one scorer is against it"
+    assert ambiguous(0.5, 0.4), "later checkpoints change their mind"
+    assert ambiguous(0.5, 0.9, label=2), "nobody else has the label"
 
 
 def test_calibration_says_how_many_flags_are_right(audit: Audit) -> None:

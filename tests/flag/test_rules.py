@@ -31,7 +31,7 @@ def threshold(config: FlagConfig, validation: np.ndarray, audit: np.ndarray) -> 
 
 def test_threshold_by_validation_is_its_quantile() -> None:
     validation = np.append(np.arange(101.0), np.nan)
-    assert threshold(FlagConfig(quantile=0.9), validation, np.zeros(3)) == 90
+    assert threshold(FlagConfig(rule="validation", quantile=0.9), validation, np.zeros(3)) == 90
 
 
 def test_threshold_by_deviations_is_mean_plus_some_of_validation() -> None:
@@ -60,7 +60,7 @@ def test_threshold_without_labelled_validation_frames_is_that_of_top() -> None:
             config = FlagConfig(rule=rule, percent=10)
             assert threshold(config, validation, np.arange(101.0)) == 90
     with pytest.raises(DataError, match="no labelled frame"):
-        threshold(FlagConfig(), np.empty(0), np.full(3, np.nan))
+        threshold(FlagConfig(rule="validation"), np.empty(0), np.full(3, np.nan))
 
 
 def test_spans_stay_within_a_label_and_above_the_threshold() -> None:

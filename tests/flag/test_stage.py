@@ -58,7 +58,7 @@ def write_dataset(root: Path) -> RunConfig:
             "framewise": ScorerConfig(),
         },
         corrupt=CorruptConfig(lengths=(5, 9)),
-        flag=FlagConfig(score="csl", quantile=0.99, min_frames=2, close_gap=0),
+        flag=FlagConfig(rule="validation", score="csl", quantile=0.99, min_frames=2, close_gap=0),
         audit=AuditConfig(swapped_copies=0),
     )
 

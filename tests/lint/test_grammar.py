@@ -1,7 +1,7 @@
 """Statistics of order against naive versions of the same formulas."""
 
 import math
-from itertools import pairwise
+from itertools import groupby
 
 import numpy as np
 import pytest
@@ -10,8 +10,9 @@ from made_labels import sequence, usual_videos
 from csl_dist.lint.corpus import corpus_of
 from csl_dist.lint.sequences import LabelSequence
 from csl_dist.lint.statistics import grammar as grammar_module
+from csl_dist.lint.statistics.constants import CONSTANTS
 from csl_dist.lint.statistics.evidence import order_evidence, video_evidence
-from csl_dist.lint.statistics.grammar import BACK_OFF, SMOOTHING, Grammar
+from csl_dist.lint.statistics.grammar import Grammar
 
 
 def random_sequences(count: int, *, seed: int = 0, procedures: int = 2) -> list[LabelSequence]:
@@ -28,38 +29,53 @@ def random_sequences(count: int, *, seed: int = 0, procedures: int = 2) -> list[
 
 
 def states(labels: list[str]) -> list[str]:
-    return ["^", *labels, "$"]
+    return ["^", "^", *labels, "$", "$"]
 
 
-def naive_log(first: str, second: str, others: list[LabelSequence], procedure: str | None) -> float:
-    """The smoothed bigram of the module docstring, recounted for each call."""
+def naive_log(triple: tuple[str, str, str], others: list[LabelSequence], procedure: str) -> float:
+    """The smoothed model of the module docstring, recounted for each call."""
+    before, first, second = triple
     if first == second:
         return 0.0
 
-    def counts(sequences: list[LabelSequence]) -> tuple[int, int]:
-        pairs = [
-            (a, b)
+    def count(sequences: list[LabelSequence], *wanted: str) -> int:
+        rows = [
+            [label for label, _ in groupby(["^", *(step.label for step in s.steps), "$"])]
             for s in sequences
-            for row in [states([step.label for step in s.steps])]
-            for a, b in pairwise(row)
-            if a != b
         ]
-        return pairs.count((first, second)), sum(a == first for a, _ in pairs)
+        return sum(
+            tuple(row[i : i + len(wanted)]) == wanted for row in rows for i in range(len(row))
+        )
 
-    pair, row = counts(others)
-    share = (pair + SMOOTHING) / (row + SMOOTHING * 7)
-    pair, row = counts([s for s in others if s.procedure == procedure])
-    return math.log((pair + BACK_OFF * share) / (row + BACK_OFF))
+    own, known = [s for s in others if s.procedure == procedure], CONSTANTS
+    share = (count(others, first, second) + known.smoothing) / (
+        count(others, first) + known.smoothing * 7
+    )
+    share = (count(own, first, second) + known.back_off * share) / (
+        count(own, first) + known.back_off
+    )
+    return math.log(
+        (count(own, before, first, second) + known.context_back_off * share)
+        / (count(own, before, first) + known.context_back_off)
+    )
 
 
-def test_surprise_of_random_videos_equals_naive_bigram_of_other_groups() -> None:
+def naive_likelihood(labels: list[str], own: LabelSequence, all_of: list[LabelSequence]) -> float:
+    others = [s for s in all_of if s.group != own.group]
+    row = states(labels)
+    triples = zip(row, row[1:], row[2:], strict=False)
+    return sum(naive_log(triple, others, own.procedure or "") for triple in triples)
+
+
+def test_surprise_of_random_videos_equals_naive_transitions_of_other_groups() -> None:
     sequences = random_sequences(12)
     corpus = corpus_of(sequences)
     evidence = order_evidence(Grammar(corpus))
     for video, own in enumerate(sequences):
         others = [s for s in sequences if s.group != own.group]
         row = states([step.label for step in own.steps])
-        logs = [naive_log(a, b, others, own.procedure) for a, b in pairwise(row)]
+        triples = zip(row, row[1:], row[2:], strict=False)
+        logs = [naive_log(triple, others, own.procedure or "") for triple in triples]
         expected = [-(logs[i] + logs[i + 1]) / 2 for i in range(len(own.steps))]
         assert evidence.surprise[corpus.span(video)] == pytest.approx(expected, rel=1e-5)
 
@@ -69,28 +85,33 @@ def test_swap_of_random_videos_equals_naive_best_swap_with_a_neighbour() -> None
     corpus = corpus_of(sequences)
     evidence = order_evidence(Grammar(corpus))
     for video, own in enumerate(sequences):
-        others = [s for s in sequences if s.group != own.group]
         labels = [step.label for step in own.steps]
-
-        def likelihood(
-            labels: list[str],
-            others: list[LabelSequence] = others,
-            procedure: str | None = own.procedure,
-        ) -> float:
-            row = states(labels)
-            return sum(naive_log(a, b, others, procedure) for a, b in pairwise(row))
-
+        usual = naive_likelihood(labels, own, sequences)
         gains = []
         for i in range(len(labels) - 1):
             swapped = [*labels[:i], labels[i + 1], labels[i], *labels[i + 2 :]]
-            gain = likelihood(swapped) - likelihood(labels)
-            joins = states(labels)[i] == labels[i + 1] or labels[i] == states(labels)[i + 3]
+            gain = naive_likelihood(swapped, own, sequences) - usual
+            joins = states(labels)[i + 1] == labels[i + 1] or labels[i] == states(labels)[i + 4]
             gains.append(min(gain, 0.0) if joins else gain)
         expected = [
             max(gains[max(i - 1, 0) : i + 1], default=0.0) if gains else 0.0
             for i in range(len(labels))
         ]
         assert evidence.swap[corpus.span(video)] == pytest.approx(expected, abs=1e-4)
+
+
+def test_inserted_of_random_videos_equals_naive_gain_without_the_segment() -> None:
+    sequences = [s for s in random_sequences(12, seed=3) if len(s.steps) > 1]
+    corpus = corpus_of(sequences)
+    evidence = order_evidence(Grammar(corpus))
+    for video, own in enumerate(sequences):
+        labels = [step.label for step in own.steps]
+        usual = naive_likelihood(labels, own, sequences)
+        expected = [
+            naive_likelihood(labels[:i] + labels[i + 1 :], own, sequences) - usual
+            for i in range(len(labels))
+        ]
+        assert evidence.inserted[corpus.span(video)] == pytest.approx(expected, abs=1e-4)
 
 
 def test_precedence_of_random_videos_equals_naive_sum_over_other_steps() -> None:
@@ -109,7 +130,7 @@ def test_precedence_of_random_videos_equals_naive_sum_over_other_steps() -> None
                 same = sum((o.index(label) < o.index(other)) == first for o in both)
                 share = (same + 0.5) / (len(both) + 1)
                 term = math.log((1 - share) / share)
-                total += term if term >= 1 else 0.0
+                total += term if term >= CONSTANTS.least_violation else 0.0
             expected.append(total if labels.index(label) == place else 0.0)
         assert evidence.precedence[corpus.span(video)] == pytest.approx(expected, rel=1e-5)
 

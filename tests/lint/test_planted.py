@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 
 from csl_dist.lint.statistics.planted import (
+    PlantedScores,
     drop_step,
     insert_step,
     move_step,
-    own_above,
     probabilities,
     rename_step,
     swap_neighbours,
 )
+from csl_dist.types import FloatArray
 
 CLASSES = np.arange(6)
 PLANTS = (swap_neighbours, move_step, drop_step, rename_step, insert_step)
@@ -39,28 +40,39 @@ def test_planted_error_without_room_is_none(plant) -> None:
     assert plant(np.array([0]), np.array([0]), np.random.default_rng(0)) is None
 
 
+def drawn(scores: FloatArray, places_per_error: int = 1) -> PlantedScores:
+    return PlantedScores(scores=scores, num_errors=len(scores) // places_per_error)
+
+
 def test_probability_rises_with_the_score_and_stays_in_range() -> None:
     rng = np.random.default_rng(0)
-    given = np.sort(rng.normal(0, 1, 3000))
-    measured = probabilities(rng.normal(4, 1, 300), given, np.arange(3000))
+    given = np.sort(np.concatenate([rng.normal(0, 1, 2970), rng.normal(6, 1, 30)]))
+    measured = probabilities(drawn(rng.normal(6, 1, 300)), given)
     assert (np.diff(measured) >= 0).all()
     assert measured[0] < 0.05
     assert 0.8 < measured[-1] <= 1
 
 
+@pytest.mark.parametrize("places_per_error", [1, 2])
+def test_probability_is_the_share_of_wrong_places_of_such_a_score(places_per_error: int) -> None:
+    rng = np.random.default_rng(1)
+    wrong = np.repeat(rng.random(20_000 // places_per_error) < 0.01, places_per_error)
+    given = rng.normal(np.where(wrong, 3.0, 0.0))
+    rate = 0.01 / places_per_error
+    planted = drawn(rng.normal(3.0, 1, 400), places_per_error)
+    measured = probabilities(planted, given, error_rate=rate)
+    for low, high in ((0.1, 0.4), (0.4, 0.7), (0.7, 1.01)):
+        own = (measured >= low) & (measured < high)
+        assert wrong[own].mean() == pytest.approx(measured[own].mean(), abs=0.15)
+
+
+def test_probability_without_any_error_stays_low() -> None:
+    rng = np.random.default_rng(2)
+    measured = probabilities(drawn(rng.normal(6, 1, 400)), rng.normal(0, 1, 20_000))
+    assert measured.max() < 0.3
+
+
 def test_probability_where_clean_places_score_as_high_is_the_error_rate() -> None:
     scores = np.arange(1000.0)
-    measured = probabilities(scores, scores, np.arange(1000))
+    measured = probabilities(drawn(scores), scores)
     assert measured[500] == pytest.approx(0.01, abs=1e-3)
-
-
-def test_probability_of_a_place_does_not_count_its_own_unit() -> None:
-    scores = np.array([5.0, 5.0, *np.zeros(98)])
-    alone = probabilities(np.full(100, 4.0), scores, np.repeat(np.arange(50), 2))
-    shared = probabilities(np.full(100, 4.0), scores, np.arange(100))
-    assert alone[0] > shared[0]
-
-
-def test_own_above_counts_ties_and_itself() -> None:
-    scores, units = np.array([1.0, 3.0, 3.0, 2.0]), np.array([0, 0, 0, 1])
-    assert own_above(scores, units).tolist() == [3, 2, 2, 1]

@@ -80,7 +80,7 @@ def start(path: Path, cluster: RunningCluster) -> "subprocess.Popen[str]":
 
 def kill_an_actor(cluster: RunningCluster, rng: random.Random) -> bool:
     processes = descendants(cluster.process.pid).items()
-    actors = [pid for pid, name in processes if name.startswith("ray::ScoreActor")]
+    actors = [pid for pid, name in processes if name.startswith("ray::PredictActor")]
     if actors:
         os.kill(rng.choice(sorted(actors)), signal.SIGKILL)
     return bool(actors)

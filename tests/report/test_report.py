@@ -23,7 +23,8 @@ from csl_dist.report.drawing import (
     score_curve,
     span_bar,
 )
-from csl_dist.report.figures import write_figures
+from csl_dist.report.exhibits import Exhibits
+from csl_dist.report.figures import bars, maps, write_figures
 from csl_dist.report.page import render
 from csl_dist.report.shrink import column_starts, highest_in_columns, shrunk_losses
 from csl_dist.report.thumbnails import span_pictures
@@ -128,15 +129,12 @@ def test_confusion_counts_flagged_frames(audit: Audit) -> None:
 
 
 def test_losses_over_checkpoints_are_of_training_and_of_held_out_videos(audit: Audit) -> None:
-    details = [contents.video_details(audit, "v2", audit.flags())]
-    lines = contents.checkpoint_losses(audit, details)
-    assert list(lines) == [
-        "training videos",
-        "1 validation videos",
-        "the 1 worst audited videos",
-    ]
+    lines = contents.checkpoint_losses(audit)
+    assert list(lines) == ["training videos", "1 validation videos", "2 audited videos"]
     assert lines["training videos"].tolist() == [1 / epoch for epoch in range(1, 7)]
     assert lines["1 validation videos"] == pytest.approx(audit.trajectory("v1").mean(axis=1))
+    every = [audit.trajectory(video).mean(axis=1) for video in ("v2", "v3")]
+    assert lines["2 audited videos"] == pytest.approx(np.mean(every, axis=0))
 
 
 def test_pictures_show_the_frames_of_the_span(audit: Audit) -> None:
@@ -185,9 +183,51 @@ def test_report_of_an_earlier_audit_goes_beside_its_flags(made_root: str, tmp_pa
 
 
 def test_figures_are_written_as_png_and_pdf(audit: Audit, tmp_path: Path) -> None:
-    assert write_figures(audit, tmp_path / "figures") == "4 figures"
+    assert write_figures(audit, tmp_path / "figures") == "5 figures"
     names = {path.name for path in (tmp_path / "figures").iterdir()}
-    stems = ("video-v2", "video-v3", "losses", "trajectories")
+    stems = ("overview-v2", "bars", "trajectories", "maps", "losses")
     assert names == {f"{stem}.{ending}" for stem in stems for ending in ("png", "pdf")}
-    with Image.open(tmp_path / "figures/video-v2.png") as picture:
+    with Image.open(tmp_path / "figures/overview-v2.png") as picture:
         assert picture.width > 1000
+
+
+def test_exhibits_are_the_papers_score_with_its_threshold_and_the_known_errors(
+    audit: Audit,
+) -> None:
+    exhibits = Exhibits(audit)
+    assert exhibits.kinds == {"clean": ["v3"], "mislabel": ["v2"]}
+    assert exhibits.tau == {video: audit.record.thresholds[video] for video in ("v2", "v3")}
+    wrong, right = exhibits.chosen_frames("v2")
+    assert all(120 <= frame < 160 for frame in wrong)
+    assert not any(120 <= frame < 160 for frame in right)
+    assert exhibits.methods["CSL"]["v2"][120:160].mean() > 0.8
+
+
+def test_brought_scores_are_a_row_of_the_bars(audit: Audit) -> None:
+    scores = {"v2": np.zeros(300), "v3": np.zeros(300)}
+    scores["v2"][:10] = 1
+    exhibits = Exhibits(audit, {"rival": scores})
+    assert list(exhibits.methods) == ["final epoch", "rival", "CSL"], "ours is the bottom row"
+    assert np.flatnonzero(exhibits.methods["rival"]["v2"]).tolist() == list(range(10))
+    names = [label.get_text() for label in bars(exhibits).axes[0].get_yticklabels()]
+    assert names == ["CSL", "rival", "final epoch", "known errors"], "from the bottom"
+
+
+def test_map_has_a_row_for_each_frame_a_column_for_each_checkpoint_and_a_box(
+    audit: Audit,
+) -> None:
+    figure = maps(Exhibits(audit), most=1)
+    clean, mislabelled = figure.axes[:2]
+    assert (clean.get_title(), mislabelled.get_title()) == ("clean: v3", "mislabel: v2")
+    [picture] = mislabelled.get_images()
+    assert picture.get_array().shape == (300, 6)
+    assert picture.get_extent() == [0.5, 6.5, 300, 0]
+    [box] = mislabelled.patches
+    assert (box.get_y(), box.get_height()) == (120, 40)
+    assert not clean.patches
+
+
+def test_page_shows_known_errors_in_pictures(audit: Audit) -> None:
+    page = render(audit)
+    assert "Known errors in pictures" in page
+    assert page.count('<figure class="paper"><img src="data:image/png') == 3

@@ -616,7 +616,9 @@ def test_reads_after_the_first_do_not_open_files_again(
 
 
 def test_flag_config_without_flags_serves_an_empty_queue(tmp_path: Path) -> None:
-    root = made_run.make_run(tmp_path, FlagConfig(scorer="transformer", min_frames=290))
+    root = made_run.make_run(
+        tmp_path, FlagConfig(rule="validation", scorer="transformer", min_frames=290)
+    )
     page = client_of(root).get("/api/audits/run/flags?text=x").json()
     assert (page["total"], page["flags"]) == (0, [])
 

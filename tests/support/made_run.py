@@ -23,7 +23,9 @@ SOURCE_FPS = 20
 TRUE_LABELS = np.repeat([0, 1, 2], 100)
 WRONG = slice(120, 160)
 CLASS_WEIGHTS = np.array([0.5, 1.0, 2.0])
-PAPERS_FLAGS = FlagConfig(scorer="transformer", score="csl_smoothed", min_frames=15)
+PAPERS_FLAGS = FlagConfig(
+    rule="validation", scorer="transformer", score="csl_smoothed", min_frames=15
+)
 SPLITS = {"v0": "train", "v1": "val", "v2": "audit", "v3": "audit"}
 HELD_OUT = ("v1", "v2", "v3")
 

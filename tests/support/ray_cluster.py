@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-PATIENCE = {"RAY_DASHBOARD_STARTUP_TIMEOUT_S": "300"}
-"""For a machine that has much else to do."""
+PATIENCE = {"RAY_DASHBOARD_STARTUP_TIMEOUT_S": "300", "RAY_worker_niceness": "0"}
+"""For a machine that has much else to do; Ray's workers would wait until all others are idle."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The embedded dataset, small enough for tests."""
 
 from csl_dist.data.demo import DemoSpec
-from csl_dist.data.planted import Amount
+from csl_dist.data.placing import Amount
 from csl_dist.types import Split
 
 SMALL_DEMO = DemoSpec(

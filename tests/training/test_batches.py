@@ -1,3 +1,4 @@
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -5,7 +6,14 @@ import pytest
 import torch
 
 from csl_dist.config import TrainConfig
-from csl_dist.training.batches import most_frames, padded_batch, plan_batches, windows_of
+from csl_dist.training.batches import (
+    host_batch,
+    most_frames,
+    padded_batch,
+    plan_batches,
+    read_ahead,
+    windows_of,
+)
 from csl_dist.training.models import ModelSpec
 from csl_dist.types import Span, Window
 
@@ -82,3 +90,36 @@ def test_auto_batches_of_two_workers_make_as_many_steps_for_each() -> None:
     lengths = [60] * 1000
     one, two = (most_frames(TrainConfig(workers=n), lengths) for n in (1, 2))
     assert two == one // 2
+
+
+def test_items_are_made_ahead_in_order_and_errors_come_in_their_place() -> None:
+    made: list[int] = []
+
+    def make(item: int) -> int:
+        if item == 3:
+            raise ValueError("broken")
+        made.append(item)
+        return item * 10
+
+    items = read_ahead(make, range(5), depth=2)
+    assert next(items) == 0
+    assert next(items) == 10
+    while len(made) < 3:  # the thread may be late, but does not wait to be asked
+        time.sleep(0.001)
+    assert next(items) == 20
+    with pytest.raises(ValueError, match="broken"):
+        next(items)
+
+
+def test_half_precision_stays_so_until_the_model_and_means_the_same() -> None:
+    half_TD = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float16)
+    windows = [Window("a", Span(0, 5), 5), Window("a", Span(1, 3), 5)]
+
+    def read(window: Window) -> np.ndarray:
+        return half_TD[window.span.start : window.span.stop]
+
+    for chosen in (windows, windows[:1]):
+        x, padding, _ = host_batch(chosen, read, torch.device("cpu")).moved(torch.device("cpu"))
+        assert x.dtype == torch.float32
+        assert np.array_equal(x[0].numpy(), half_TD.astype(np.float32))
+        assert x[padding].eq(0).all()

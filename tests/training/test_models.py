@@ -1,3 +1,6 @@
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -5,9 +8,9 @@ from torch import Tensor, nn
 
 from csl_dist.config import FeaturesConfig
 from csl_dist.errors import ConfigError
-from csl_dist.features.encoders import Encoder, build_resnet, split_network
+from csl_dist.features.encoders import Encoder, build_resnet, split_network, torchvision
 from csl_dist.training.batches import padded_batch
-from csl_dist.training.models import ModelSpec, Place, build_scorer, sees_context
+from csl_dist.training.models import ModelSpec, Place, Transformer, build_scorer, sees_context
 from csl_dist.types import Span, Window
 
 MODELS = [
@@ -189,3 +192,74 @@ def test_cnn_does_not_see_padding(training: bool) -> None:
     if not training:
         [alone] = scorer(*batch(videos[:1]))
         assert torch.allclose(alone, together[0, :3], atol=1e-5)
+
+
+def vision_transformer() -> nn.Module:
+    """torchvision's, with the sizes of the preset `tiny`."""
+    torch.manual_seed(0)
+    made: nn.Module = torchvision().models.VisionTransformer(
+        image_size=32, patch_size=16, num_layers=2, num_heads=4, hidden_dim=64, mlp_dim=256
+    )
+    for parameter in made.parameters():
+        nn.init.normal_(parameter, std=0.1)  # its own start has zeros, which would hide mistakes
+    return made.eval()
+
+
+def timm_names(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    pairs = (
+        ("encoder.layers.encoder_layer_", "blocks."),
+        ("ln_1", "norm1"),
+        ("ln_2", "norm2"),
+        ("self_attention.in_proj_", "attn.qkv."),
+        ("self_attention.out_proj", "attn.proj"),
+        ("mlp.0", "mlp.fc1"),
+        ("mlp.3", "mlp.fc2"),
+        ("encoder.ln", "norm"),
+    )
+    named = {}
+    for name, tensor in state.items():
+        for theirs, timms in pairs:
+            name = name.replace(theirs, timms)
+        named[name] = tensor
+    return named
+
+
+@pytest.mark.parametrize("rename", [dict, timm_names], ids=["torchvision", "timm"])
+def test_pretrained_blocks_compute_what_the_vision_transformer_does(
+    tmp_path: Path, rename: Callable[[dict[str, Tensor]], dict[str, Tensor]]
+) -> None:
+    vision, path = vision_transformer(), tmp_path / "vit.pt"
+    torch.save(rename(vision.state_dict()), path)
+    arguments = {"preset": "tiny", "pretrained": str(path)}
+    scorer = build_scorer(spec("transformer", arguments)).eval()
+    assert isinstance(scorer.model, Transformer)
+    x_BTD = torch.randn(2, 9, 64)
+    with torch.inference_mode():
+        before = our_blocks(scorer.model, x_BTD)
+        scorer.model.start_from_pretrained()
+        expected = vision.encoder.ln(vision.encoder.layers(x_BTD))  # type: ignore[operator, union-attr]
+        assert not torch.allclose(before, expected, atol=0.1)
+        assert torch.allclose(our_blocks(scorer.model, x_BTD), expected, atol=1e-5)
+
+
+def our_blocks(model: Transformer, x_BTD: Tensor) -> Tensor:
+    for layer in model.layers:
+        x_BTD = layer(x_BTD, None)
+    out: Tensor = model.norm(x_BTD)
+    return out
+
+
+def test_model_with_pretrained_blocks_is_built_where_the_file_is_not() -> None:
+    build_scorer(spec("transformer", {"preset": "tiny", "pretrained": "/nowhere.pt"}))
+
+
+def test_pretrained_weights_of_another_size_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "vit.pt"
+    torch.save(vision_transformer().state_dict(), path)
+    small = build_scorer(spec("transformer", {"preset": "small", "pretrained": str(path)})).model
+    assert isinstance(small, Transformer)
+    with pytest.raises(ConfigError, match="does not fit the model"):
+        small.start_from_pretrained()
+    path.write_text("junk")
+    with pytest.raises(ConfigError, match="can't read weights from"):
+        small.start_from_pretrained()

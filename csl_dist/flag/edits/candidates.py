@@ -11,8 +11,8 @@ from enum import StrEnum
 
 import numpy as np
 
+from csl_dist.data.segments import Segment, neighbour_pairs
 from csl_dist.flag.edits.emission import Emission
-from csl_dist.flag.edits.segments import Segment, neighbour_pairs
 from csl_dist.flag.edits.statistics import Statistics, duration_terms, merged
 from csl_dist.types import UNLABELLED, FloatArray, IntArray
 

@@ -26,6 +26,38 @@ class Emission:
     """(E, T + 1, C): the same of each later checkpoint of every family."""
 
 
+MOST_DEVIATIONS = 3.0
+"""A frame's preference counts as at most so much, so that a few frames can't outweigh an edit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preference:
+    """The scale on which models' preference for another label is told: that of all frames."""
+
+    mean: float
+    deviation: float
+
+    @classmethod
+    def over(cls, margins: Sequence[FloatArray]) -> "Preference":
+        """From `margin` of labelled frames, some arrays of them."""
+        pooled = np.concatenate([np.zeros(1), *margins])
+        return cls(mean=float(pooled.mean()), deviation=float(pooled.std()) + 1e-6)
+
+    def of(self, logp_TC: FloatArray, labels_T: IntArray) -> FloatArray:
+        """(T,) in deviations; higher where another label is preferred."""
+        z_T = (margin(logp_TC, labels_T) - self.mean) / self.deviation
+        return np.clip(z_T, -MOST_DEVIATIONS, MOST_DEVIATIONS)
+
+
+def margin(logp_TC: FloatArray, labels_T: IntArray) -> FloatArray:
+    """(T,): the best other class's log-probability minus the label's; means nothing without one."""
+    rows, label_T = np.arange(len(labels_T)), np.maximum(labels_T, 0)
+    others_TC = logp_TC.copy()
+    others_TC[rows, label_T] = -np.inf
+    result_T: FloatArray = others_TC.max(axis=1) - logp_TC[rows, label_T]
+    return result_T
+
+
 def late_half(logp_ETC: FloatArray) -> FloatArray:
     """The later half of the checkpoints, the middle one included."""
     return logp_ETC[len(logp_ETC) // 2 :]

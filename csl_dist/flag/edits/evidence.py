@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from csl_dist.data.segments import Segment
 from csl_dist.flag.edits.candidates import Edit, EditKind
 from csl_dist.flag.edits.emission import Emission
-from csl_dist.flag.edits.segments import Segment
 from csl_dist.flag.edits.statistics import (
     BINS,
     TERMS,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from csl_dist.flag.edits.planted import foreign_labels
+from csl_dist.data.mistakes import foreign_labels
 from csl_dist.types import UNLABELLED, FloatArray, IntArray
 
 LIKE = 0.2

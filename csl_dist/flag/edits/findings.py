@@ -10,12 +10,17 @@ from enum import StrEnum
 
 import numpy as np
 
+from csl_dist.data.mistakes import PlantedKind, PlantedSpan
 from csl_dist.flag.edits.candidates import Edit, EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
-from csl_dist.flag.edits.planted import PlantedKind, PlantedSpan
 from csl_dist.flag.edits.probability import EditModel
 from csl_dist.types import FloatArray
 
+NO_EDIT = -8.0
+"""Log-odds of a frame that no candidate covers, and the least of any frame."""
+PREFERENCE_WEIGHT = 0.3
+"""Of what models prefer, in deviations: it ranks frames that no change of the labels tells apart.
+"""
 SHARED = 0.3
 """Of the shorter of two spans: sharing more, the one with lower log-odds goes."""
 
@@ -114,11 +119,9 @@ def alternatives(
     return others[:most]
 
 
-def frame_log_odds(
-    edits: Sequence[Edit], log_odds_N: FloatArray, num_frames: int, *, floor: float = -12.0
-) -> FloatArray:
-    """The largest log-odds (T,) of a candidate that covers each frame; `floor` where none does."""
-    result_T = np.full(num_frames, floor, dtype=np.float64)
+def frame_log_odds(edits: Sequence[Edit], log_odds_N: FloatArray, num_frames: int) -> FloatArray:
+    """The largest log-odds (T,) of a candidate that covers each frame; at least NO_EDIT."""
+    result_T = np.full(num_frames, NO_EDIT)
     for edit, log_odds in zip(edits, log_odds_N, strict=True):
         part = result_T[edit.start : edit.stop]
         np.maximum(part, log_odds, out=part)

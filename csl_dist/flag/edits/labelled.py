@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from functools import lru_cache, reduce
 
 import numpy as np
+import pandas as pd
 
+from csl_dist.data.segments import Segment, labels_of, segments_of
 from csl_dist.flag.edits.statistics import Counts, Statistics, counts_of, statistics_of
 from csl_dist.types import IntArray
 
@@ -60,3 +62,32 @@ class OtherLabels:
         nothing = nothing - nothing  # a video without labels counts as one in which no step occurs
         own = (counts_of(v.labels_T, num_classes=self._num_classes, fps=v.fps) for v in videos)
         return reduce(lambda a, b: a + b, own, nothing)
+
+
+SEGMENT_COLUMNS = ("video", "group", "fps", "start", "stop", "label")
+
+
+def segments_table(videos: Iterable[LabelledVideo]) -> pd.DataFrame:
+    """Labels as a table, a row a segment, those without a label among them."""
+    rows = [
+        (video.id, video.group, video.fps, *segment)
+        for video in videos
+        for segment in segments_of(video.labels_T)
+    ]
+    return pd.DataFrame(rows, columns=list(SEGMENT_COLUMNS))
+
+
+def videos_of_table(table: pd.DataFrame) -> list[LabelledVideo]:
+    """The labels that `segments_table` made a table of."""
+    return [
+        LabelledVideo(
+            id=str(video),
+            group=str(own["group"].iloc[0]),
+            fps=float(own.fps.iloc[0]),
+            labels_T=labels_of(
+                Segment(int(start), int(stop), int(label))
+                for start, stop, label in own[["start", "stop", "label"]].itertuples(index=False)
+            ),
+        )
+        for video, own in table.groupby("video", sort=False)
+    ]

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-from scipy.optimize import minimize
 
 from csl_dist.flag.edits.candidates import EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
@@ -29,9 +28,10 @@ LEAST_RIGHT = 10
 """Right candidates below which weights are the shipped ones; the offset follows from ALIGNED."""
 ALIGNED = (0.02, -2.0)
 """The share of all candidates of a kind whose log-odds then are at least the second number."""
-COMMON_ERROR = 0.13
-"""Promised minus true precision of the surest findings on datasets that no constant was fitted on,
-root mean square: see docs/findings_study.md."""
+DATASET_DEVIATION = 1.0
+"""By how much log-odds of all errors of a dataset that no constant was fitted on are off together,
+as a standard deviation. With planted errors it was .7 (docs/findings_study.md); real ones differ
+from planted ones, too. Reviews make it smaller."""
 LEAST_LOG_ODDS = -5.0
 """Findings below play no part in a calibration."""
 
@@ -126,15 +126,20 @@ class ProbabilityCurve:
         """Log of how many more findings of an audit are high than without errors; 0 for none."""
         return excess_of(log_odds_N, self.clean_shares)
 
+    def log_odds(self, log_odds_N: FloatArray, *, excess: float) -> FloatArray:
+        """Log-odds (N,) of an error, from those of the edit being the right fix of one."""
+        result_N: FloatArray = self.offset + self.slope * log_odds_N + self.weight * excess
+        return result_N
+
     def probability(self, log_odds_N: FloatArray, *, excess: float) -> FloatArray:
-        """(N,), 0 to 1."""
-        return sigmoid(self.offset + self.slope * log_odds_N + self.weight * excess)
+        """(N,), 0 to 1, of a dataset of which nothing else is known."""
+        return marginal(self.log_odds(log_odds_N, excess=excess), DATASET_DEVIATION)
 
 
 MARKS = (-2.0, -1.0, 0.0)
 """Log-odds at which findings are counted."""
 SHIPPED_CURVE = ProbabilityCurve(
-    offset=-0.181, slope=1.275, weight=1.152, clean_shares=(0.0280, 0.0091, 0.0014)
+    offset=-0.910, slope=1.133, weight=1.532, clean_shares=(0.0253, 0.0091, 0.0015)
 )
 """Of renamed, deleted and inserted steps. Boundaries and order have none: how high right ones score
 differs too much between datasets for a promise before reviews; they are ranked only."""
@@ -193,46 +198,50 @@ def move_to_share(probability_N: FloatArray, share: float) -> float:
     return low
 
 
-def with_reviews(
-    probability_N: FloatArray, reviewed: IntArray, right: BoolArray, *, spread: float = 1.5
-) -> FloatArray:
+def with_reviews(probability_N: FloatArray, reviewed: IntArray, right: BoolArray) -> FloatArray:
     """Probabilities after some findings were looked at.
 
     `reviewed` are rows, `right` whether each was an error. All log-odds move by one number; decided
     findings become 0 or 1.
     """
-    move = move_by_reviews(probability_N[reviewed], right, spread=spread)
+    move, _ = move_by_reviews(logit(probability_N[reviewed]), right)
     result_N = sigmoid(logit(probability_N) + move)
     result_N[reviewed] = right
     return result_N
 
 
-def move_by_reviews(probability_R: FloatArray, right_R: BoolArray, *, spread: float = 1.5) -> float:
-    """The move of all log-odds by which the decisions on reviewed findings become likeliest.
+def move_by_reviews(z_R: FloatArray, right_R: BoolArray) -> tuple[float, float]:
+    """By how much all log-odds are off, as decisions on reviewed findings say: mean and deviation.
 
-    It is drawn to 0 as from a normal of deviation `spread`.
+    Before any decision that is 0 and DATASET_DEVIATION.
     """
-    z_R = logit(probability_R)
-    move = 0.0
+    move, prior = 0.0, 1 / DATASET_DEVIATION**2
     for _ in range(50):
         p_R = sigmoid(z_R + move)
-        slope = (right_R - p_R).sum() - move / spread**2
-        curve = (p_R * (1 - p_R)).sum() + 1 / spread**2
-        move += slope / curve
-    return float(move)
+        slope = (right_R - p_R).sum() - move * prior
+        curve = float((p_R * (1 - p_R)).sum()) + prior
+        move += float(slope) / curve
+    return move, curve**-0.5
 
 
-def expected_right(probability_N: FloatArray, *, sure: float = 0.8) -> tuple[float, float, float]:
+def marginal(z_N: FloatArray, deviation: float) -> FloatArray:
+    """Probabilities (N,) of log-odds that may all be off by a normal of that deviation."""
+    # The logistic function is nearly a normal's distribution of deviation sqrt(8 / pi).
+    return sigmoid(z_N / np.sqrt(1 + np.pi / 8 * deviation**2))
+
+
+def expected_right(
+    probability_N: FloatArray, deviation: float, *, sure: float = 0.8
+) -> tuple[float, float, float]:
     """How many of these findings are right: mean, and bounds that hold with probability `sure`.
 
-    Findings are taken as independent, and all probabilities as off together by a deviation of
-    COMMON_ERROR.
+    Findings are taken as independent, but their log-odds as off together by `deviation`.
     """
     mean = float(probability_N.sum())
+    together = [float(sigmoid(logit(probability_N) + sign * deviation).sum()) for sign in (1, -1)]
+    alone = float((probability_N * (1 - probability_N)).sum())
+    spread = np.sqrt(alone + ((together[0] - together[1]) / 2) ** 2)
     width = NormalDist().inv_cdf((1 + sure) / 2)
-    spread = np.sqrt(
-        (probability_N * (1 - probability_N)).sum() + (COMMON_ERROR * len(probability_N)) ** 2
-    )
     low, high = mean - width * spread, mean + width * spread
     return mean, float(max(low, 0.0)), float(min(high, len(probability_N)))
 
@@ -257,6 +266,8 @@ def _bounded_logistic(
     draw: float,
 ) -> tuple[float, FloatArray]:
     """Offset and weights (K,), each at least 0, of a logistic model drawn towards given weights."""
+    from scipy.optimize import minimize  # reading an audit does without it
+
     y_N = right_N.astype(np.float64)
     share_N = weight_N / weight_N.sum()
     scale_K = x_NK.std(axis=0) + 0.05

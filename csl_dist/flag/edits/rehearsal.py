@@ -9,23 +9,25 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from csl_dist.data.mistakes import PlantedKind, PlantedSpan, Planting, plant_mix, untouched
+from csl_dist.data.segments import segments_of
 from csl_dist.flag.edits.candidates import Edit, EditKind, candidate_edits
 from csl_dist.flag.edits.emission import (
     TEMPERATURES,
     Emission,
+    Preference,
     emission_of,
     late_half,
+    margin,
     permuted,
     temperature_likelihoods,
 )
 from csl_dist.flag.edits.evidence import evidence_rows
 from csl_dist.flag.edits.findings import is_right_fix
 from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
-from csl_dist.flag.edits.planted import PlantedKind, PlantedSpan, Planting, plant_mix, untouched
 from csl_dist.flag.edits.probability import EditModel, fitted_models
-from csl_dist.flag.edits.segments import segments_of
 from csl_dist.flag.edits.statistics import Statistics, usual_log_seconds
-from csl_dist.types import FloatArray, IntArray
+from csl_dist.types import UNLABELLED, FloatArray, IntArray
 
 FIT_MIX: dict[PlantedKind, float] = {
     PlantedKind.MISLABEL: 1,
@@ -55,6 +57,7 @@ class Rehearsal:
 
     temperatures: tuple[float, ...]
     models: dict[EditKind, EditModel]
+    preference: Preference
     num_videos: int
     num_errors: int
     """Planted."""
@@ -96,9 +99,11 @@ def rehearse(
     chosen = rehearsal_videos(videos, FIT_SEED)
     temperatures, confusion_CC = _read_once(chosen, families_of, num_classes)
     planting = _planting(others.everyone(), confusion_CC, mix)
-    examples, num_errors = FixExamples(), 0
+    examples, num_errors, margins = FixExamples(), 0, []
     for video in chosen:
         emission = emission_of(families_of(video.id), temperatures)
+        known_T = video.labels_T != UNLABELLED
+        margins.append(margin(emission.logp_TC, video.labels_T)[known_T])
         for k in range(2 if len(videos) < MAX_VIDEOS else 1):
             planted = plant_mix(
                 video.labels_T, replace(planting, fps=video.fps), video=video.id, seed=FIT_SEED + k
@@ -116,6 +121,7 @@ def rehearse(
     return Rehearsal(
         temperatures=temperatures,
         models=examples.models(),
+        preference=Preference.over(margins),
         num_videos=len(chosen),
         num_errors=num_errors,
     )
@@ -151,7 +157,7 @@ def _read_once(
             np.stack([temperature_likelihoods(logp_TC, video.labels_T) for logp_TC in means])
         )
         probability_TC = np.mean([np.exp(logp_TC) for logp_TC in means], axis=0)
-        known_T = video.labels_T >= 0
+        known_T = video.labels_T != UNLABELLED
         np.add.at(confusion_CC, video.labels_T[known_T], probability_TC[known_T])
     np.fill_diagonal(confusion_CC, 0.0)
     best_F = np.sum(likelihoods, axis=0).argmax(axis=1)

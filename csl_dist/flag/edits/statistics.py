@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from csl_dist.flag.edits.segments import Segment, labelled_chains, segments_of
+from csl_dist.data.segments import Segment, labelled_chains, segments_of
 from csl_dist.types import FloatArray, IntArray
 
 CELL = 0.5

@@ -5,6 +5,7 @@ from the page's style sheet, so that they follow light and dark.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -49,9 +50,22 @@ class Mark:
     text: str
 
 
-def class_colours(procedure: ProcedureSummary) -> dict[str, str]:
-    """Colours of a procedure's classes, by usual order."""
-    return {step.label: COLOURS[i % len(COLOURS)] for i, step in enumerate(procedure.steps)}
+def class_colours(procedures: Sequence[ProcedureSummary]) -> dict[str, str]:
+    """One colour for each class, wherever it is drawn; classes of a procedure share few.
+
+    A class takes the colour that the fewest classes have with which it shares a procedure.
+    """
+    places: dict[str, set[int]] = defaultdict(set)
+    for number, procedure in enumerate(procedures):
+        for step in procedure.steps:
+            places[step.label].add(number)
+    taken = np.zeros((len(procedures), len(COLOURS)), np.int64)
+    colours = {}
+    for label, own in places.items():
+        number = int(np.argmin(taken[sorted(own)].sum(axis=0)))
+        taken[sorted(own), number] += 1
+        colours[label] = COLOURS[number]
+    return colours
 
 
 def shown_steps(procedure: ProcedureSummary) -> tuple[UsualStep, ...]:

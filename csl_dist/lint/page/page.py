@@ -5,6 +5,7 @@ No script and nothing from the network: it can be mailed, and kept beside the la
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -80,7 +81,8 @@ def lint_page(result: LintResult, *, title: str) -> str:
     environment.filters["place"] = lambda finding: place_text(finding, result.unit)
     environment.filters["file"] = file_key
     environment.filters["video_name"] = video_name
-    videos = odd_videos(result)
+    colours = class_colours(result.procedures)
+    videos = odd_videos(result, colours)
     graphs = sorted(result.procedures, key=lambda p: -len(p.videos))[:MAX_GRAPHS]
     return environment.get_template("page.html").render(
         title=title,
@@ -93,7 +95,7 @@ def lint_page(result: LintResult, *, title: str) -> str:
         videos=videos,
         num_odd=len(_by_video(result)),
         anchors={video.file: video.anchor for video in videos},
-        graphs=[_graph(p, result.unit) for p in graphs],
+        graphs=[_graph(p, colours, result.unit) for p in graphs],
     )
 
 
@@ -143,7 +145,7 @@ def _by_video(result: LintResult) -> dict[FileKey, list[Finding]]:
     )
 
 
-def odd_videos(result: LintResult) -> list[OddVideo]:
+def odd_videos(result: LintResult, colours: Mapping[str, str]) -> list[OddVideo]:
     """Videos with findings, each drawn against its procedure."""
     procedures = {p.name: p for p in result.procedures}
     numbers = {
@@ -154,17 +156,20 @@ def odd_videos(result: LintResult) -> list[OddVideo]:
     for file, findings in list(_by_video(result).items())[:MAX_VIDEOS]:
         if file in numbers:
             usual = procedures[result.segments.files[numbers[file]].procedure]
-            odd.append(_odd_video(result, numbers[file], findings, usual))
+            odd.append(_odd_video(result, numbers[file], findings, usual, colours))
     return odd
 
 
 def _odd_video(
-    result: LintResult, number: int, findings: list[Finding], usual: ProcedureSummary
+    result: LintResult,
+    number: int,
+    findings: list[Finding],
+    usual: ProcedureSummary,
+    colours: Mapping[str, str],
 ) -> OddVideo:
     findings = sorted(findings, key=lambda f: f.start_seconds or 0.0)
     bars = _bars(result, number)
     seconds = max((bar.stop for bar in bars), default=1.0)
-    colours = class_colours(usual)
     reference = usual_bars(usual)
     marks = [
         Mark(
@@ -189,7 +194,7 @@ def _odd_video(
         usual=Markup(ribbon(reference, colours, length, result.unit)),
         here=Markup(ribbon(bars, colours, seconds, result.unit)),
         axis=Markup(axis_and_marks(marks, seconds, result.unit)),
-        legend=[(label, colour) for label, colour in colours.items() if label in used],
+        legend=[(s.label, colours[s.label]) for s in usual.steps if s.label in used],
     )
 
 
@@ -204,7 +209,7 @@ def _bars(result: LintResult, number: int) -> list[Bar]:
     ]
 
 
-def _graph(procedure: ProcedureSummary, unit: TimeUnit) -> Graph:
+def _graph(procedure: ProcedureSummary, colours: Mapping[str, str], unit: TimeUnit) -> Graph:
     hidden = len(procedure.steps) - len(shown_steps(procedure))
     rest = f"; {hidden} rarer classes are not drawn" if hidden else ""
     num = len(procedure.videos)
@@ -212,5 +217,5 @@ def _graph(procedure: ProcedureSummary, unit: TimeUnit) -> Graph:
     return Graph(
         title=procedure.name or "All videos",
         about=f"{num} video{'s' * (num != 1)}{hours}{rest}",
-        picture=Markup(procedure_graph(procedure, class_colours(procedure), unit)),
+        picture=Markup(procedure_graph(procedure, colours, unit)),
     )

@@ -13,8 +13,8 @@ from csl_dist.lint.findings import Finding, Kind
 from csl_dist.lint.reading import SCORES, Reading, about_place
 from csl_dist.lint.statistics.evidence import (
     ALWAYS,
-    LEAST_VIOLATION,
     insertion_gains,
+    padded,
     precedence_shares,
     precedence_table,
     precedence_weight,
@@ -181,7 +181,8 @@ class Sentences:
         terms = np.log((1 - share[row]) / share[row])
         terms[row] = 0
         worst = int(np.argmax(terms))
-        if terms[worst] < LEAST_VIOLATION or total[row, worst] < MIN_SUPPORT:
+        least = self.grammar.constants.least_violation
+        if terms[worst] < least or total[row, worst] < MIN_SUPPORT:
             return None
         other = int(places[worst])
         usual, both = int(total[row, worst] - here[row, worst]), int(total[row, worst])
@@ -190,7 +191,7 @@ class Sentences:
             f"`{self.names[place]}` comes {verb} `{self.names[other]}` in {usual} of {both} "
             f"other videos, here {opposite} it"
         )
-        strong = np.flatnonzero(terms >= max(LEAST_VIOLATION, terms[worst] / 2)).tolist()
+        strong = np.flatnonzero(terms >= max(least, terms[worst] / 2)).tolist()
         if len(strong) > 1:
             more = len(strong) - 1
             sentence += f"; the same holds for {more} more step{'s' * (more != 1)}"
@@ -210,15 +211,14 @@ class Sentences:
         at = self.span.start + place
         # Precedence is easier to understand, so that it speaks wherever steps hardly repeat.
         weight = repeat_weight(self.grammar, self.tables)
-        precedence = precedence_weight(weight) * float(self.order.precedence[at])
+        precedence = precedence_weight(self.grammar, weight) * float(self.order.precedence[at])
         return weight * float(self.order.swap[at]) > precedence
 
     def _swap(self, place: int) -> Told | None:
         states = self._states()
-        log = self.grammar.log_transition(self.tables, states[:-1], states[1:])
-        gains = swap_gains(self.grammar, self.tables, states, log)
+        gains = swap_gains(self.grammar, self.tables, states)
         best = max((p for p in (place - 1, place) if 0 <= p < len(gains)), key=lambda p: gains[p])
-        around = states[best : best + 4]
+        around = states[best + 1 : best + 5]
         here, total = self._transitions(around[:-1], around[1:])
         turned, _ = self._transitions(around[[0, 2, 1]], around[[2, 1, 3]])
         rarest = float((here / np.maximum(total, 1)).min())
@@ -236,7 +236,7 @@ class Sentences:
             sentence=(
                 f"`{second}` directly follows `{first}` here, in other videos {here[1]} of "
                 f"{total[1]} times. The other way round, `{first}` directly after `{second}`, "
-                f"was seen {turned[1]} times."
+                f"was seen {_times(int(turned[1]))}."
             ),
             evidence={
                 "here": int(here[1]),
@@ -280,7 +280,9 @@ class Sentences:
         """A step that always follows the one before, which here is followed by another."""
         if (place, state) not in steps_left_out(self.grammar, self.tables[-1], self._states()):
             return None
-        (usual,), (total,) = self._transitions(self._states()[place : place + 1], np.array([state]))
+        (usual,), (total,) = self._transitions(
+            self._states()[place + 1 : place + 2], np.array([state])
+        )
         name, here = self.state_names[state], self.names[place]
         previous = "the start" if place == 0 else f"`{self.names[place - 1]}`"
         return Told(
@@ -298,9 +300,8 @@ class Sentences:
         )
 
     def _states(self) -> IntArray:
-        """The video's classes with the start and the end."""
-        edge = [self.grammar.tables.edge]
-        return np.concatenate([edge, self.codes, edge])
+        """The video's classes with the start and the end, twice each."""
+        return padded(self.grammar, self.codes)
 
     def _between(self, place: int) -> str:
         """The boundary before a segment in words."""
@@ -311,7 +312,7 @@ class Sentences:
         return f"between `{self.names[place - 1]}` and `{self.names[place]}`"
 
     def _inserted(self, place: int) -> Told | None:
-        before, own, after = self._states()[place : place + 3]
+        before, own, after = self._states()[place + 1 : place + 4]
         (direct, inside), (total, _) = self._transitions(
             np.array([before, before]), np.array([after, own])
         )
@@ -341,6 +342,10 @@ class Sentences:
     def _transitions(self, first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
         """How often each `second` directly follows `first` in the procedure, and anything does."""
         return self.grammar.transitions(self.tables[-1], first, second)
+
+
+def _times(number: int) -> str:
+    return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
 
 
 def _ordinal(number: int) -> str:

@@ -14,25 +14,6 @@ from csl_dist.types import FloatArray, IntArray
 
 MIN_PROCEDURE_VIDEOS = 5
 """A procedure with fewer other videos takes precedence from all videos."""
-REPEATS_FOR_SWAP = 0.25
-"""Share of repeated segments from which a swap with a neighbour counts in full.
-
-Where each step comes once, pairwise precedence tells all about order and the few transitions that
-were seen tell little; where steps come again and again it is the other way round. This form and
-this value were chosen with all datasets of benchmarks/lint.py in view: none of them is held out.
-"""
-PREDICTABLE = (0.7, 0.8)
-"""Mean probability of a transition from which a swap counts at all, and counts in full, without
-repeats: where one step nearly always follows another, a swap with a neighbour is telling. The idea
-came from Cholec80 (0.84); the values lie above CaptainCook4D's recipes 1 to 13 (at most 0.62), on
-which precedence alone is better."""
-PRECEDENCE_GIVEN_UP = 0.75
-"""Share of precedence that a swap in full replaces; of 0, 0.5, 0.75 and 1, for 50Salads' sake."""
-LEAST_VIOLATION = 1.0
-"""Terms of precedence below it are dropped: a sum of many weak ones is noise.
-
-Of 0, 0.5, 1, 1.5 and 2 on knot tying, Breakfast and CaptainCook4D's recipes 1 to 13 alone.
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +25,7 @@ class OrderEvidence:
     swap: FloatArray
     """Gain in log-likelihood by the better swap with a neighbour; negative where order is usual."""
     precedence: FloatArray
-    """Sum over other steps of the video of log((1-p)/p), terms of at least 1 only."""
+    """Sum over other steps of the video of log((1-p)/p), small terms dropped."""
     unanimous: IntArray
     """Other steps of the video with which all other videos have it the other way round."""
     order: FloatArray
@@ -83,55 +64,68 @@ def order_evidence(grammar: Grammar) -> OrderEvidence:
 
 def video_evidence(grammar: Grammar, tables: tuple[int, ...], codes: IntArray) -> OrderEvidence:
     """Evidence on one sequence of classes under the present counts."""
-    edge = [grammar.tables.edge]
-    states = np.concatenate([edge, codes, edge])
-    log = grammar.log_transition(tables, states[:-1], states[1:])
-    swap = segment_swaps(swap_gains(grammar, tables, states, log))
+    states = padded(grammar, codes)
+    log = grammar.log_transition(tables, states[:-2], states[1:-1], states[2:])
     precedence, unanimous = precedence_violations(grammar, tables, codes)
-    skipped = grammar.log_transition(tables, states[:-2], states[2:])
+    swap = segment_swaps(swap_gains(grammar, tables, states))
     missing, missing_label = missing_steps(grammar, tables, states)
     weight = swap_weight(grammar, tables)
     return OrderEvidence(
-        surprise=-(log[:-1] + log[1:]) / 2,
+        surprise=-(log[:-2] + log[1:-1]) / 2,
         swap=swap,
         precedence=precedence,
         unanimous=unanimous,
-        order=weight * swap + precedence_weight(weight) * precedence,
-        inserted=skipped - log[:-1] - log[1:],
+        order=weight * swap + precedence_weight(grammar, weight) * precedence,
+        inserted=removal_gains(grammar, tables, states),
         missing=missing,
         missing_label=missing_label,
     )
 
 
+def padded(grammar: Grammar, codes: IntArray) -> IntArray:
+    """Classes with the start and the end twice, so that every segment has two states around it."""
+    edge = [grammar.tables.edge] * 2
+    return np.concatenate([edge, codes, edge])
+
+
+def log_likelihood(grammar: Grammar, tables: tuple[int, ...], *columns: IntArray) -> FloatArray:
+    """Of states in a row, one row an entry of the columns; the first two are given."""
+    rows = np.stack(columns, axis=1)
+    return grammar.log_transition(tables, rows[:, :-2], rows[:, 1:-1], rows[:, 2:]).sum(axis=1)
+
+
 def swap_weight(grammar: Grammar, tables: tuple[int, ...]) -> float:
     """How much a swap with a neighbour counts in a procedure, 0 to 1."""
-    least, full = PREDICTABLE
+    least, full = grammar.constants.predictable
     predictable = (float(grammar.predictability[tables[-1]]) - least) / (full - least)
     return min(1.0, max(repeat_weight(grammar, tables), predictable))
 
 
 def repeat_weight(grammar: Grammar, tables: tuple[int, ...]) -> float:
     """How much it counts for steps that come again and again, 0 to 1."""
-    return min(1.0, grammar.repeated_share(tables[-1]) / REPEATS_FOR_SWAP)
+    return min(1.0, grammar.repeated_share(tables[-1]) / grammar.constants.repeats_for_swap)
 
 
-def precedence_weight(swap_weight: float) -> float:
-    return 1 - PRECEDENCE_GIVEN_UP * swap_weight
+def precedence_weight(grammar: Grammar, swap_weight: float) -> float:
+    return 1 - grammar.constants.precedence_given_up * swap_weight
 
 
-def swap_gains(
-    grammar: Grammar, tables: tuple[int, ...], states: IntArray, log: FloatArray
-) -> FloatArray:
+def swap_gains(grammar: Grammar, tables: tuple[int, ...], states: IntArray) -> FloatArray:
     """Gain of swapping each two neighbouring segments; one shorter than the segments."""
-    before, left, right, after = states[:-3], states[1:-2], states[2:-1], states[3:]
-    swapped = (
-        grammar.log_transition(tables, before, right)
-        + grammar.log_transition(tables, right, left)
-        + grammar.log_transition(tables, left, after)
-    )
-    gains = swapped - (log[:-2] + log[1:-1] + log[2:])
+    first, before, left, right, after, last = (states[k : len(states) - 5 + k] for k in range(6))
+    gains = log_likelihood(
+        grammar, tables, first, before, right, left, after, last
+    ) - log_likelihood(grammar, tables, first, before, left, right, after, last)
     # Where the swap would join two segments, fewer transitions alone would make it likelier.
     return np.where((before == right) | (left == after), np.minimum(gains, 0), gains)
+
+
+def removal_gains(grammar: Grammar, tables: tuple[int, ...], states: IntArray) -> FloatArray:
+    """Gain if a segment were not there, for each."""
+    first, before, own, after, last = (states[k : len(states) - 4 + k] for k in range(5))
+    return log_likelihood(grammar, tables, first, before, after, last) - log_likelihood(
+        grammar, tables, first, before, own, after, last
+    )
 
 
 def segment_swaps(gains: FloatArray) -> FloatArray:
@@ -174,8 +168,8 @@ def precedence_violations(
     here, total, share = precedence_shares(grammar, precedence_table(grammar, tables), classes)
     terms = np.log((1 - share) / share)
     np.fill_diagonal(terms, 0)
-    violations = np.zeros(len(codes))
-    violations[places] = np.where(terms >= LEAST_VIOLATION, terms, 0).sum(axis=1)
+    violations, least = np.zeros(len(codes)), grammar.constants.least_violation
+    violations[places] = np.where(terms >= least, terms, 0).sum(axis=1)
     unanimous = np.zeros(len(codes), np.int64)
     unanimous[places] = ((here == 0) & (total >= UNANIMOUS_VIDEOS)).sum(axis=1)
     return violations, unanimous
@@ -185,11 +179,10 @@ def insertion_gains(
     grammar: Grammar, tables: tuple[int, ...], states: IntArray, state: int
 ) -> FloatArray:
     """Gain in log-likelihood of putting a step on each boundary, the start and end included."""
-    added = np.full(len(states) - 1, state)
-    return (
-        grammar.log_transition(tables, states[:-1], added)
-        + grammar.log_transition(tables, added, states[1:])
-        - grammar.log_transition(tables, states[:-1], states[1:])
+    first, before, after, last = (states[k : len(states) - 3 + k] for k in range(4))
+    added = np.full(len(first), state)
+    return log_likelihood(grammar, tables, first, before, added, after, last) - log_likelihood(
+        grammar, tables, first, before, after, last
     )
 
 
@@ -201,8 +194,8 @@ def missing_steps(
     Tried are absent steps that most other videos of the procedure have, and between two neighbours
     the step that always follows the first.
     """
-    gains = np.zeros(len(states) - 2)
-    labels = np.full(len(states) - 2, -1)
+    gains = np.zeros(len(states) - 4)
+    labels = np.full(len(states) - 4, -1)
     present = set(states.tolist())
     for state in usual_steps(grammar, tables[-1]):
         if state in present:
@@ -215,7 +208,7 @@ def missing_steps(
         if there[best] > gains[best]:
             gains[best], labels[best] = there[best], state
     for place, state in steps_left_out(grammar, tables[-1], states):
-        gain = insertion_gains(grammar, tables, states[place : place + 2], state)[0]
+        gain = insertion_gains(grammar, tables, states[place : place + 4], state)[0]
         if gain > gains[place]:
             gains[place], labels[place] = gain, state
     return gains, labels
@@ -226,7 +219,7 @@ def steps_left_out(grammar: Grammar, table: int, states: IntArray) -> Iterator[t
 
     That step must have led on to the segment's class before.
     """
-    first, second = states[:-2], states[1:-1]
+    first, second = states[1:-3], states[2:-2]
     direct, rows = grammar.transitions(table, first, second)
     rare = (rows >= MIN_PLACES) & (direct <= (1 - ALWAYS) * rows) & (first != second)
     known = np.flatnonzero(grammar.tables.local[table][:-1] >= 0)

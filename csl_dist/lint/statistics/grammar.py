@@ -13,12 +13,9 @@ from functools import cache
 import numpy as np
 
 from csl_dist.lint.corpus import Corpus
+from csl_dist.lint.statistics.constants import CONSTANTS, OrderConstants
 from csl_dist.types import FloatArray, IntArray
 
-SMOOTHING = 0.1
-"""Added to each count of a transition over all videos."""
-BACK_OFF = 5.0
-"""So many transitions of its own outweigh what all procedures together say."""
 MAX_TABLE = 50_000_000
 """Entries of all tables of procedures; past it, procedures with fewer videos have none."""
 MAX_CLASSES = 2_000
@@ -41,7 +38,7 @@ class Tables:
         self.edge = self.num_classes
         members = _classes_of_procedures(corpus, self.code)
         self.stride = [self.num_classes + 1]
-        self.pair_base, self.row_base = [0], [0]
+        self.pair_base, self.row_base, self.triple_base = [0], [0], [0]
         self.local = [np.arange(self.num_classes + 1)]
         self.table_of_procedure = np.zeros(len(corpus.procedures), np.int64)
         self._add_procedures(corpus, members)
@@ -62,6 +59,7 @@ class Tables:
             local[self.edge] = stride - 1
             self.table_of_procedure[procedure] = len(self.stride)
             self.row_base.append(self.row_base[-1] + self.stride[-1])
+            self.triple_base.append(self.triple_base[-1] + self.stride[-1] ** 3)
             self.pair_base.append(base)
             self.stride.append(stride)
             self.local.append(local)
@@ -71,6 +69,14 @@ class Tables:
         local, stride = self.local[table], self.stride[table]
         rows = local[first]
         return self.pair_base[table] + rows * stride + local[second], self.row_base[table] + rows
+
+    def triple_keys(
+        self, table: int, before: IntArray, first: IntArray, second: IntArray
+    ) -> IntArray:
+        """Numbers of three states in a row."""
+        local, stride = self.local[table], self.stride[table]
+        pairs = local[before] * stride + local[first]
+        return self.triple_base[table] + pairs * stride + local[second]
 
 
 def _classes_of_procedures(corpus: Corpus, code: IntArray) -> list[IntArray]:
@@ -86,6 +92,8 @@ class Counts:
 
     pairs: IntArray
     num_pairs: IntArray
+    triples: IntArray
+    num_triples: IntArray
     rows: IntArray
     num_rows: IntArray
     earlier: IntArray
@@ -99,8 +107,9 @@ class Counts:
 class Grammar:
     """Transitions between segments and pairwise precedence of classes, over all videos."""
 
-    def __init__(self, corpus: Corpus) -> None:
+    def __init__(self, corpus: Corpus, constants: OrderConstants = CONSTANTS) -> None:
         self.corpus = corpus
+        self.constants = constants
         self.tables = Tables(corpus)
         self.pairs = np.zeros(self.tables.num_pairs, np.int32)
         """How often a class directly follows another; flat, table after table."""
@@ -111,6 +120,9 @@ class Grammar:
         self.present = np.zeros(self.tables.num_rows, np.int32)
         """Videos that have a class."""
         self.totals = np.zeros((len(self.tables.stride), 3), np.int64)
+        self._triple_keys = self._all_triples()
+        """Of all three states in a row that were seen, rising: few of those that could be."""
+        self._triples = np.zeros(len(self._triple_keys), np.int32)
         for videos in corpus.units():
             self._add(self._counts(videos), +1)
         tables = range(len(self.tables.stride))
@@ -137,19 +149,19 @@ class Grammar:
             codes = self.codes(video)
             if not len(codes):
                 continue
-            states = np.concatenate([[self.tables.edge], codes, [self.tables.edge]])
-            moved = states[:-1] != states[1:]
-            first, second = states[:-1][moved], states[1:][moved]
+            states = self._states(codes)
+            first, second = states[:-1], states[1:]
             classes, _ = first_occurrences(codes)
             before, after = _pairs_in_order(len(classes))
             repeated = int((np.bincount(codes)[codes] > 1).sum())
             for table in self.tables_of(video):
                 pairs, rows = self.tables.keys(table, first, second)
                 earlier, _ = self.tables.keys(table, classes[before], classes[after])
-                parts.append((pairs, rows, earlier, self.rows(table, classes)))
+                triples = np.searchsorted(self._triple_keys, self._triples_of(table, states))
+                parts.append((pairs, rows, earlier, self.rows(table, classes), triples))
                 totals[table] += (1, repeated, len(codes))
         none = np.zeros(0, np.int64)
-        columns = [np.concatenate([none, *(p[k] for p in parts)]) for k in range(4)]
+        columns = [np.concatenate([none, *(p[k] for p in parts)]) for k in range(5)]
         counted = [np.unique(column, return_counts=True) for column in columns]
         return Counts(
             pairs=counted[0][0],
@@ -160,12 +172,30 @@ class Grammar:
             num_earlier=counted[2][1],
             present=counted[3][0],
             num_present=counted[3][1],
+            triples=counted[4][0],
+            num_triples=counted[4][1],
             tables=totals,
         )
+
+    def _states(self, codes: IntArray) -> IntArray:
+        """Start, classes and end, where a label that goes on stands once."""
+        states = np.concatenate([[self.tables.edge], codes, [self.tables.edge]])
+        return states[np.concatenate([[True], states[1:] != states[:-1]])]
+
+    def _triples_of(self, table: int, states: IntArray) -> IntArray:
+        return self.tables.triple_keys(table, states[:-2], states[1:-1], states[2:])
+
+    def _all_triples(self) -> IntArray:
+        found: list[IntArray] = [np.zeros(0, np.int64)]
+        for video in np.flatnonzero(self.corpus.counted_V).tolist():
+            states = self._states(self.codes(video))
+            found += [self._triples_of(table, states) for table in self.tables_of(video)]
+        return np.unique(np.concatenate(found))
 
     def _add(self, counts: Counts, sign: int) -> None:
         # Positions are unique, so that plain indexing adds each count once.
         self.pairs[counts.pairs] += sign * counts.num_pairs
+        self._triples[counts.triples] += sign * counts.num_triples
         self.rows_of_pairs[counts.rows] += sign * counts.num_rows
         self.earlier[counts.earlier] += sign * counts.num_earlier
         self.present[counts.present] += sign * counts.num_present
@@ -186,16 +216,28 @@ class Grammar:
             self._add(counts, +1)
 
     def log_transition(
-        self, tables: tuple[int, ...], first: IntArray, second: IntArray
+        self, tables: tuple[int, ...], before: IntArray, first: IntArray, second: IntArray
     ) -> FloatArray:
-        """Log-probability of `second` after `first`, smoothed; 0 where a label goes on."""
+        """Log-probability of `second` after `before` and `first`; 0 where a label goes on."""
+        known = self.constants
         pairs, rows = self.transitions(0, first, second)
         states = self.tables.num_classes + 1
-        share = (pairs + SMOOTHING) / (rows + SMOOTHING * states)
+        share = (pairs + known.smoothing) / (rows + known.smoothing * states)
         for table in tables[1:]:
             pairs, rows = self.transitions(table, first, second)
-            share = (pairs + BACK_OFF * share) / (rows + BACK_OFF)
+            share = (pairs + known.back_off * share) / (rows + known.back_off)
+        contexts, _ = self.transitions(tables[-1], before, first)
+        triples = self._seen(self.tables.triple_keys(tables[-1], before, first, second))
+        share = (triples + known.context_back_off * share) / (contexts + known.context_back_off)
         return np.where(first == second, 0.0, np.log(share))
+
+    def _seen(self, triple_keys: IntArray) -> IntArray:
+        """How often three states came in a row."""
+        if not len(self._triple_keys):
+            return np.zeros_like(triple_keys)
+        place = np.searchsorted(self._triple_keys, triple_keys)
+        place = np.minimum(place, len(self._triple_keys) - 1)
+        return np.where(self._triple_keys[place] == triple_keys, self._triples[place], 0)
 
     def transitions(
         self, table: int, first: IntArray, second: IntArray

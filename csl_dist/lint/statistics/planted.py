@@ -1,13 +1,15 @@
 """How likely a score means an error: measured on errors planted in the given sequences themselves.
 
 An error of known place is put into a copy of a video's steps, the copy is scored by the videos of
-other groups, and its score is held against the scores of all segments as they are.
+other groups, and its scores are held against the scores of all segments as they are.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
 from csl_dist.lint.corpus import Corpus
 from csl_dist.lint.statistics.evidence import OrderEvidence, video_evidence
@@ -19,7 +21,13 @@ MIN_VIDEOS = 20
 MAX_PLANTED = 400
 """Errors of each kind that are planted; more would not change the curve."""
 ERROR_RATE = 0.01
-"""Share of places that are assumed to be wrong before looking."""
+"""Share of places that are assumed to be wrong, where the data do not say that fewer are."""
+SPREAD = (0.0, 0.5, 1.0, 1.5, 2.0)
+"""So much lower, in nats, an error may score than a planted one of its kind."""
+RIGHT_PLACES = 0.5
+"""Right places that are expected among those of the highest scores, though none may be seen."""
+LEAST_FOUND = 0.25
+"""Share of planted errors that score as high, from which a score can say that fewer are."""
 
 K = TypeVar("K")
 Planted = tuple[IntArray, IntArray]
@@ -93,14 +101,28 @@ def _joined(codes: IntArray, wrong: FloatArray | IntArray) -> Planted:
 Score = Callable[[OrderEvidence], FloatArray]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlantedScores:
+    """What places of planted errors score."""
+
+    scores: FloatArray
+    """Of all places that give an error away; a swap has two."""
+    num_errors: int
+
+    def spread(self) -> "PlantedScores":
+        """Each error also with somewhat lower scores: people's errors vary more."""
+        scores = np.subtract.outer(self.scores, SPREAD).ravel()
+        return PlantedScores(scores=scores, num_errors=self.num_errors * len(SPREAD))
+
+
 def planted_scores(
     grammar: Grammar, kinds: Mapping[K, tuple[tuple[Plant, ...], Score]], *, seed: int
-) -> dict[K, FloatArray]:
-    """For each kind, by its planted errors and its score: the highest score at each error."""
+) -> dict[K, PlantedScores]:
+    """For each kind, by its planted errors and its score; kinds without any error are left out."""
     corpus = grammar.corpus
     rng = np.random.default_rng(seed)
     rounds = -(-MAX_PLANTED // max(corpus.num_files, 1))
-    scores: dict[K, list[float]] = {kind: [] for kind in kinds}
+    scores: dict[K, list[FloatArray]] = {kind: [] for kind in kinds}
     for videos in _chosen_units(corpus, rng):
         with grammar.without(videos):
             for video in videos.tolist():
@@ -111,8 +133,12 @@ def planted_scores(
                         planted = plant(codes, classes, rng)
                         if planted is not None:
                             evidence = video_evidence(grammar, tables, planted[0])
-                            scores[kind].append(float(score(evidence)[planted[1]].max()))
-    return {kind: np.array(values) for kind, values in scores.items()}
+                            scores[kind].append(score(evidence)[planted[1]])
+    return {
+        kind: PlantedScores(scores=np.concatenate(values), num_errors=len(values))
+        for kind, values in scores.items()
+        if values
+    }
 
 
 def _chosen_units(corpus: Corpus, rng: np.random.Generator) -> Iterator[IntArray]:
@@ -132,43 +158,35 @@ def procedure_classes(grammar: Grammar, table: int) -> IntArray:
 
 
 def probabilities(
-    planted: FloatArray, given: FloatArray, unit_N: IntArray, *, error_rate: float = ERROR_RATE
+    planted: PlantedScores, given: FloatArray, *, error_rate: float = ERROR_RATE
 ) -> FloatArray:
-    """Probability of an error at each given place, 0 to 1; rises with the score within a unit.
+    """Probability of an error at each given place, 0 to 1; rises with the score.
 
-    By tail shares: how many planted errors and how many given places score at least as high. Places
-    of other units are taken as right, so that what many do gets a low probability; a place's own
-    unit is left out, or else an error would speak for itself.
+    How many places of such a score errors would make, if a share of all places were wrong, of how
+    many there are. That share is the assumed one, or what the data leave room for, if even that
+    many errors would have made more places of high scores than there are.
     """
-    own = own_above(given, unit_N)
-    levels = np.unique(planted)
-    above_planted = len(planted) - np.searchsorted(np.sort(planted), levels)
-    above_given = len(given) - np.searchsorted(np.sort(given), levels)
-    wrong = error_rate * (above_planted + 0.5) / (len(planted) + 1)
-    place = np.searchsorted(levels, given, side="right") - 1
-    result = np.zeros(len(given), np.float32)
-    order = np.argsort(own, kind="stable")
-    for members in np.split(order, np.flatnonzero(np.diff(own[order])) + 1):
-        others = np.maximum(above_given - own[members[0]], 0)
-        right = (1 - error_rate) * (others + 0.5) / (len(given) + 1)
-        curve = np.maximum.accumulate(wrong / (wrong + right))
-        here = members[place[members] >= 0]
-        result[here] = curve[place[here]]
-    return result
+    planted = planted.spread()
+    rate = min(error_rate, highest_rate(planted, given))
+    scores, place = np.unique(np.concatenate([given, planted.scores]), return_inverse=True)
+    there = np.bincount(place[: len(given)], minlength=len(scores)).astype(np.float64)
+    there[-1] += RIGHT_PLACES
+    made = np.bincount(place[len(given) :], minlength=len(scores)) * (
+        rate * len(given) / planted.num_errors
+    )
+    # The share rises with the score; isotonic regression makes it so where counts are small.
+    starts = isotonic_regression(made / (made + there), weights=made + there).blocks
+    made, there = (np.add.reduceat(counts, starts[:-1]) for counts in (made, there))
+    share = np.maximum.accumulate(made / np.maximum(there, made + RIGHT_PLACES))
+    return np.repeat(share, np.diff(starts))[place[: len(given)]]
 
 
-MAX_OWN = 100
-"""Places of one unit that are left out at most; so many are a habit and no accident."""
-
-
-def own_above(scores: FloatArray, unit_N: IntArray) -> IntArray:
-    """For each place, how many of its unit score at least as high, itself included."""
-    order = np.lexsort((-scores, unit_N))
-    units, values = unit_N[order], scores[order]
-    new_unit = np.concatenate([[True], units[1:] != units[:-1]])
-    new_run = new_unit | np.concatenate([[True], values[1:] != values[:-1]])
-    start = np.maximum.accumulate(np.where(new_unit, np.arange(len(order)), 0))
-    ends = np.concatenate([np.flatnonzero(new_run)[1:], [len(order)]])
-    above = np.empty(len(order), np.int64)
-    above[order] = ends[np.cumsum(new_run) - 1] - start
-    return np.minimum(above, MAX_OWN)
+def highest_rate(planted: PlantedScores, given: FloatArray) -> float:
+    """Errors a place that given scores leave room for: no more places score high than there are."""
+    levels = np.unique(planted.scores)
+    found = len(planted.scores) - np.searchsorted(np.sort(planted.scores), levels)
+    above = len(given) - np.searchsorted(np.sort(given), levels)
+    seen = above + np.sqrt(above) + 0.5  # a standard deviation more, as counts vary
+    # At the very top a few planted errors decide, of which others might have been drawn.
+    enough = found >= LEAST_FOUND * len(planted.scores)
+    return float(((seen / len(given)) / (found / planted.num_errors))[enough].min())

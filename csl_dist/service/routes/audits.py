@@ -71,7 +71,7 @@ def _facts(audit_id: str, audit: Audit) -> dict[str, Any]:
         "classes": [{"name": n, "colour": class_colour(i)} for i, n in enumerate(audit.classes)],
         "scorers": audit.scorers,
         "scorer": audit.scorer,
-        "score": audit.settings.flag.score if audit.has_flags else None,
+        "score": audit.settings.deciding if audit.has_flags else None,
         "deciding_scorer": audit.settings.scorer if audit.has_flags else None,
         "num_videos": _num_audited(audit),
         "num_flags": _num_flags(audit),

@@ -16,7 +16,7 @@ from csl_dist.training.models.mstcn import MultiStageTcn
 from csl_dist.training.models.place import Place
 from csl_dist.training.models.transformer import Transformer
 
-__all__ = ["Cnn", "ModelSpec", "Place", "Scorer", "build_scorer", "sees_context"]
+__all__ = ["Cnn", "ModelSpec", "Place", "Scorer", "Transformer", "build_scorer", "sees_context"]
 
 MODELS: dict[str, type[nn.Module]] = {
     "transformer": Transformer,

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from csl_dist.data.segments import labels_of, segments_of
 from csl_dist.flag.edits.candidates import (
     DURATION_WEIGHT,
     EMISSION_WEIGHT,
@@ -17,7 +18,6 @@ from csl_dist.flag.edits.candidates import (
 )
 from csl_dist.flag.edits.emission import FLOOR, best_temperature, emission_of, normalised
 from csl_dist.flag.edits.evidence import COLUMNS, evidence_rows, surprise
-from csl_dist.flag.edits.segments import labels_of, segments_of
 from csl_dist.flag.edits.statistics import counts_of, sequence_terms, statistics_of
 
 TRUE = np.repeat([0, 1, 2, 3], [20, 25, 15, 20])

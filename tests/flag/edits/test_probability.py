@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from csl_dist.data.mistakes import PlantedKind, PlantedSpan
 from csl_dist.flag.edits.candidates import Edit, EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.findings import (
+    NO_EDIT,
     ListName,
     alternative_words,
     alternatives,
@@ -16,7 +18,6 @@ from csl_dist.flag.edits.findings import (
     overlap,
     resolved,
 )
-from csl_dist.flag.edits.planted import PlantedKind, PlantedSpan
 from csl_dist.flag.edits.probability import (
     ALIGNED,
     SHIPPED,
@@ -107,7 +108,7 @@ def test_reviews_move_what_is_left_towards_what_was_found():
 
 
 def test_expected_right_has_bounds_around_the_mean():
-    mean, low, high = expected_right(np.full(20, 0.7))
+    mean, low, high = expected_right(np.full(20, 0.7), 1.0)
     assert mean == pytest.approx(14)
     assert 0 <= low < mean < high <= 20
 
@@ -138,8 +139,8 @@ def test_a_boundary_within_tolerance_is_no_finding_and_a_swap_stays_beside_the_r
 
 
 def test_frames_take_the_largest_log_odds_over_them():
-    odds_T = frame_log_odds([made_edit(0, 3), made_edit(2, 5)], np.array([1.0, 2.0]), 6, floor=-9)
-    assert odds_T.tolist() == [1, 1, 2, 2, 2, -9]
+    odds_T = frame_log_odds([made_edit(0, 3), made_edit(2, 5)], np.array([1.0, 2.0]), 6)
+    assert odds_T.tolist() == [1, 1, 2, 2, 2, NO_EDIT]
 
 
 def test_overlap_is_shared_over_all_frames():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from csl_dist.flag.edits.segments import labels_of, segments_of
+from csl_dist.data.segments import labels_of, segments_of
 from csl_dist.flag.edits.statistics import (
     TERMS,
     counts_of,

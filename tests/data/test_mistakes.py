@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from csl_dist.errors import DataError
-from csl_dist.flag.edits.planted import (
+from csl_dist.data.mistakes import (
     PlantedKind,
     Planting,
     foreign_labels,
@@ -12,7 +11,8 @@ from csl_dist.flag.edits.planted import (
     plant,
     plant_mix,
 )
-from csl_dist.flag.edits.segments import segments_of
+from csl_dist.data.segments import segments_of
+from csl_dist.errors import DataError
 
 LABELS = np.repeat([-1, 0, 1, 2, 0, 3, 1, -1], [5, 40, 30, 50, 25, 60, 35, 5])
 PLANTING = Planting(

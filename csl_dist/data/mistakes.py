@@ -11,9 +11,9 @@ from enum import StrEnum
 
 import numpy as np
 
-from csl_dist.data.planted import Amount, free_spans
+from csl_dist.data.placing import Amount, free_spans
+from csl_dist.data.segments import Segment, neighbour_pairs, segments_of
 from csl_dist.errors import DataError
-from csl_dist.flag.edits.segments import Segment, neighbour_pairs, segments_of
 from csl_dist.types import UNLABELLED, BoolArray, FloatArray, IntArray
 
 

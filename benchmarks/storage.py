@@ -1,0 +1,127 @@
+"""Storage that `csl plan` foresees beside what a run took: the paper's Cholec80, scaled down.
+
+.venv/bin/python benchmarks/storage.py --data ../shared/data --work DIR [--seconds 12] [--epochs 3]
+
+Clips of real surgical video (JIGSAWS) in the layout of Cholec80 go through configs/cholec80.yaml:
+the adapted encoder, ViT-B, every checkpoint, scores. Only the length of videos, the number of
+epochs and the encoder's weights differ; every stage's bytes are compared.
+"""
+
+import subprocess
+import sys
+from fractions import Fraction
+from itertools import cycle
+from pathlib import Path
+
+import av
+from figures import parser_of, positive, print_figures
+
+from csl_dist.config import RunConfig, load_config
+from csl_dist.cost.plan import GPUS, Machines, plan_run
+from csl_dist.data.layouts.cholec80 import PHASES
+
+CONFIG = Path(__file__).parents[1] / "configs" / "cholec80.yaml"
+FPS = 25
+
+
+def write_clips(data: Path, folder: Path, seconds: int) -> None:
+    """Eighty clips with made phases; another part of another trial each."""
+    videos = sorted((data / "jigsaws/knot_tying/video").glob("*.avi"))
+    for name in ("videos", "phase_annotations"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    for number, source in zip(range(1, 81), cycle(videos), strict=False):
+        path = folder / f"videos/video{number:02d}.mp4"
+        num_frames = write_clip(source, path, seconds, skip=number // len(videos) * seconds * FPS)
+        rows = [f"{i}\t{PHASES[i * 7 // num_frames]}" for i in range(num_frames)]
+        labels = folder / f"phase_annotations/video{number:02d}-phase.txt"
+        labels.write_text("\n".join(["Frame\tPhase", *rows, ""]))
+
+
+def write_clip(source: Path, path: Path, seconds: int, *, skip: int) -> int:
+    """Copies some seconds of a video at 25 fps; the number of its frames."""
+    with av.open(str(source)) as reading, av.open(str(path), "w") as writing:
+        stream = writing.add_stream("libx264", rate=FPS)
+        stream.width, stream.height, stream.pix_fmt = 320, 240, "yuv420p"
+        count = 0
+        for number, frame in enumerate(reading.decode(video=0)):
+            if number < skip:
+                continue
+            if count == seconds * FPS:
+                break
+            picture = frame.reformat(320, 240, "yuv420p")
+            picture.pts, picture.time_base = count, Fraction(1, FPS)
+            writing.mux(stream.encode(picture))
+            count += 1
+        writing.mux(stream.encode())
+    return count
+
+
+def measured_bytes(config: RunConfig) -> dict[str, int]:
+    """What lies in the run root, by the plan's stages."""
+    root = Path(config.root)
+    transformer, cnn = root / "transformer", root / "cnn"
+    samples = {p.parent.parent for p in root.glob("features.zarr/*/video01/*/features/zarr.json")}
+    widths = {folder.parents[1]: size(folder.parents[1]) for folder in samples}
+    # The sample has few frames that are wide, and the adapted features are many that are not.
+    sample, features = sorted(widths.values(), reverse=True)
+    scores = size(root / "scores.zarr")
+    numbers = {
+        name: size(path / "trajectories.zarr")
+        for name, path in (("transformer", transformer), ("cnn", cnn))
+    }
+    return {
+        "sample": sample,
+        "adapt": size(cnn / "fold-0"),
+        "extract": features,
+        "train transformer": size(transformer / "fold-0"),
+        "audit transformer": numbers["transformer"] + scores // 2,
+        "audit cnn": numbers["cnn"] + scores // 2,
+    }
+
+
+def size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def main() -> None:
+    parser = parser_of(__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--seconds", type=positive, default=12)
+    parser.add_argument("--epochs", type=positive, default=3)
+    arguments = parser.parse_args()
+    data, work = arguments.data.resolve(), arguments.work.resolve()
+    if not (work / "cholec80/videos/video80.mp4").exists():
+        write_clips(data, work / "cholec80", arguments.seconds)
+    [weights] = (data / "weights").glob("resnet18*.pth")
+    options = [
+        f"root={work}/run",
+        f"dataset.path={work}/cholec80",
+        f"features.weights={weights}",
+        "features.normalize=false",  # as the weights' BatchNorm wants it
+        "corrupt.lengths=[15, 45]",
+        f"features.adapt.epochs={arguments.epochs}",
+        f"train.epochs={arguments.epochs}",
+    ]
+    given = [part for option in options for part in ("--set", option)]
+    csl = [sys.executable, "-m", "csl_dist.cli"]
+    subprocess.run([*csl, "run", str(CONFIG), *given], check=True, stdout=sys.stderr)
+    config = load_config(CONFIG, options)
+    machines = Machines(num_gpus=1, gpu=GPUS["a100"], utilisation=0.3, cpus_per_gpu=8)
+    from csl_dist.cli.plan import footage_of
+
+    planned = {s.stage: s.num_bytes for s in plan_run(config, footage_of(config), machines)}
+    measured = measured_bytes(config)
+    figures = {
+        stage: {
+            "planned_mb": round(planned[stage] / 1e6, 2),
+            "measured_mb": round(measured[stage] / 1e6, 2),
+            "ratio": round(planned[stage] / measured[stage], 3),
+        }
+        for stage in planned
+    }
+    print_figures(figures, as_json=arguments.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""`csl` in processes that are forked off one that has imported everything.
+
+Importing torch and Ray takes most of the seconds of a small command. A forked command is a process
+of its own all the same: it can be killed, and leaves Ray behind when it ends.
+"""
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+FORKED = multiprocessing.get_context("forkserver")
+FORKED.set_forkserver_preload(["csl_dist.cli", "csl_dist.pipeline"])
+
+
+@dataclass(frozen=True)
+class RunningCommand:
+    """`csl` in a process of its own."""
+
+    arguments: tuple[str, ...]
+    process: BaseProcess
+    stdout: Path
+    stderr: Path
+
+    @classmethod
+    def start(cls, *arguments: str | Path) -> "RunningCommand":
+        folder = Path(tempfile.mkdtemp(prefix="csl-command-"))
+        stdout, stderr = folder / "stdout", folder / "stderr"
+        words = tuple(map(str, arguments))
+        process = FORKED.Process(target=_run, args=(words, stdout, stderr, dict(os.environ)))
+        process.start()
+        return cls(words, process, stdout, stderr)
+
+    def goes_on_for(self, seconds: float) -> bool:
+        """Whether it still runs after so many seconds."""
+        self.process.join(seconds)
+        return self.process.is_alive()
+
+    def signal(self, number: int) -> None:
+        assert self.process.pid is not None
+        with suppress(ProcessLookupError):  # it may have ended by itself
+            os.kill(self.process.pid, number)
+
+    def wait(self) -> int:
+        """The exit code; negative is the signal that ended it."""
+        self.process.join()
+        assert self.process.exitcode is not None
+        return self.process.exitcode
+
+
+def run_csl(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
+    """Runs `csl` to its end."""
+    command = RunningCommand.start(*arguments)
+    code = command.wait()
+    return subprocess.CompletedProcess(
+        arguments, code, command.stdout.read_text(), command.stderr.read_text()
+    )
+
+
+def _run(
+    arguments: tuple[str, ...], stdout: Path, stderr: Path, environment: dict[str, str]
+) -> None:
+    from csl_dist.cli import main
+
+    for number, path in ((1, stdout), (2, stderr)):
+        with path.open("wb") as file:
+            os.dup2(file.fileno(), number)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = ["csl"]
+    main(*arguments)
