@@ -36,15 +36,20 @@ class Pattern(NamedTuple):
     """Of a boundary: `later` or `earlier`; empty for the others."""
 
     @property
-    def place(self) -> tuple[str, ...]:
-        """The step or transition in which the pattern can occur."""
-        match (self.list, self.direction):
-            case (ListName.STEPS, _):
-                return (self.label,)
-            case (_, "later"):
-                return (self.suggested, self.label)
+    def transition(self) -> tuple[str, str]:
+        """Of a boundary: the steps before and after it."""
+        later = self.direction == "later"
+        return (self.suggested, self.label) if later else (self.label, self.suggested)
+
+    def able(self, having: Mapping[tuple[str, ...], set[str]]) -> set[str]:
+        """Videos in which the pattern could occur, of those that have each step and transition."""
+        match self.list:
+            case ListName.STEPS:
+                return having[(self.label,)]
+            case ListName.BOUNDARIES:
+                return having[self.transition]
             case _:
-                return (self.label, self.suggested)
+                return having[(self.label,)] & having[(self.suggested,)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +75,7 @@ class Convention:
             case ListName.STEPS:
                 what = f"{self.label} is labelled where models see {self.suggested}"
             case ListName.BOUNDARIES:
-                before, after = pattern.place
+                before, after = pattern.transition
                 what = f"models see {before} change to {after} {self.direction} than labelled"
             case _:
                 what = f"{self.label} comes before {self.suggested}, which is unusual elsewhere"
@@ -88,8 +93,8 @@ def conventions_of(
     found: list[Convention] = []
     members: set[int] = set()
     for pattern, own in rows.items():
-        able = having[pattern.place]
-        for group, kept in _habits(pattern, own, flags, able, groups):
+        able = pattern.able(having)
+        for group, kept in _habits(own, flags, able, groups):
             of = [v for v in able if group is None or groups[v] == group]
             found.append(
                 Convention(
@@ -113,7 +118,6 @@ def pattern_of(flag: Flag) -> Pattern:
 
 
 def _habits(
-    pattern: Pattern,
     own: Sequence[int],
     flags: Sequence[Flag],
     able: set[str],

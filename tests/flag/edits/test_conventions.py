@@ -1,5 +1,7 @@
 """Disagreements that are the same in most videos are told once."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from csl_dist.flag.edits.conventions import conventions_of
@@ -67,6 +69,17 @@ def test_conventions_boundary_later_and_earlier_are_two_patterns() -> None:
     assert told.direction == "later"
     assert members == {0, 1, 2}
     assert "models see cut change to tie later than labelled" in told.sentence()
+
+
+def test_conventions_swaps_in_a_few_videos_are_errors_however_rare_the_order_is() -> None:
+    swapped = {f"{person}0" for person in "abc"} | {"a1", "b1"}
+    more = [labelled(person, number) for person in "de" for number in range(4)]
+    videos = [
+        replace(v, labels_T=np.repeat([1, 0, 2], 10)) if v.id in swapped else v
+        for v in [*VIDEOS, *more]
+    ]
+    flags = [flag_in(v, fix="swap 0 10 20", list_name="order") for v in sorted(swapped)]
+    assert conventions_of(flags, videos, CLASSES) == ([], set())
 
 
 def test_segments_table_gives_the_same_labels_back() -> None:
