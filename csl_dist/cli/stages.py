@@ -78,6 +78,8 @@ def audit(
 
     with _opened(load_config(config, overrides), "audit", verbose) as stage:
         pipeline.audit(stage, follow=follow)
+        # The report is that of the newest audit, which this one is.
+        say(f"report: {pipeline.report(stage)}")
 
 
 @app.command(rich_help_panel="Run")

@@ -25,6 +25,7 @@ class RunPaths:
     TRAINING = "training.json"
     """In a fold: which of its trainings was asked for last."""
     REPORT = "report.html"
+    CERTIFICATE = "certificate.html"
     REVIEWS = "reviews.db"
     """Decisions of reviewers, in a root on this machine, unless a database is named."""
 
@@ -49,6 +50,8 @@ class RunPaths:
     CORRECTIONS = "corrections.parquet"
     """In an audit under corrected labels: the spans whose label changed."""
     METRICS = "metrics.json"
+    SAMPLE = "sample.json"
+    """In an audit: segments that were drawn for a certificate."""
     REMOVED = "removed.json"
     """What stays of an audit that was removed, so that its number is never used again."""
 

@@ -92,6 +92,14 @@ class VideoFile:
             "set features.on_bad_frame: repeat_last"
         )
 
+    def rotation(self) -> int:
+        """Degrees by which a player turns the frames against the clock, as the file asks for."""
+        with _open(self.path) as container:
+            try:
+                return int(next(container.decode(video=0)).rotation) % 360
+            except (av.FFmpegError, StopIteration):  # no frame, so that there is nothing to turn
+                return 0
+
     def content(self, contents: Contents) -> str:
         """Changes when the file is replaced by another."""
         return contents.of_video(self.path)
@@ -143,6 +151,11 @@ def _counted(shown: Iterator[tuple[int, Any]], ticks: IntArray) -> Iterator[tupl
         place = int(np.searchsorted(ticks, first[0]))
         frames = itertools.chain([first], started)
         yield from zip(ticks[place:].tolist(), (frame for _, frame in frames), strict=False)
+
+
+def upright(pixels: Pixels, rotation: int) -> Pixels:
+    """A frame as players show it; features are made of frames as they are stored."""
+    return np.ascontiguousarray(np.rot90(pixels, k=rotation // 90))
 
 
 def whole_frames(frames: Iterable[Pixels | DataError]) -> Iterator[Pixels]:
