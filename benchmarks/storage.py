@@ -1,21 +1,23 @@
 """Storage that `csl plan` foresees beside what a run took: the paper's Cholec80, scaled down.
 
-.venv/bin/python benchmarks/storage.py --data ../shared/data --work DIR [--seconds 12] [--epochs 3]
+.venv/bin/python benchmarks/storage.py --data ../shared/data --work DIR [--videos 10] [--seconds 6]
 
 Clips of real surgical video (JIGSAWS) in the layout of Cholec80 go through configs/cholec80.yaml:
-the adapted encoder, ViT-B, every checkpoint, scores. Only the length of videos, the number of
+the adapted encoder, ViT-B, every checkpoint, scores. Only the number and length of videos, the
 epochs and the encoder's weights differ; every stage's bytes are compared.
 """
 
-import subprocess
-import sys
+import json
 from fractions import Fraction
 from itertools import cycle
 from pathlib import Path
 
 import av
 from figures import parser_of, positive, print_figures
+from rich.console import Console
 
+from csl_dist import pipeline
+from csl_dist.cli.plan import footage_of
 from csl_dist.config import RunConfig, load_config
 from csl_dist.cost.plan import GPUS, Machines, plan_run
 from csl_dist.data.layouts.cholec80 import PHASES
@@ -24,12 +26,12 @@ CONFIG = Path(__file__).parents[1] / "configs" / "cholec80.yaml"
 FPS = 25
 
 
-def write_clips(data: Path, folder: Path, seconds: int) -> None:
-    """Eighty clips with made phases; another part of another trial each."""
+def write_clips(data: Path, folder: Path, count: int, seconds: int) -> None:
+    """Clips with made phases; another part of another trial each."""
     videos = sorted((data / "jigsaws/knot_tying/video").glob("*.avi"))
     for name in ("videos", "phase_annotations"):
         (folder / name).mkdir(parents=True, exist_ok=True)
-    for number, source in zip(range(1, 81), cycle(videos), strict=False):
+    for number, source in zip(range(1, count + 1), cycle(videos), strict=False):
         path = folder / f"videos/video{number:02d}.mp4"
         num_frames = write_clip(source, path, seconds, skip=number // len(videos) * seconds * FPS)
         rows = [f"{i}\t{PHASES[i * 7 // num_frames]}" for i in range(num_frames)]
@@ -87,29 +89,36 @@ def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--seconds", type=positive, default=12)
+    parser.add_argument("--videos", type=positive, default=10)
+    parser.add_argument("--seconds", type=positive, default=6)
     parser.add_argument("--epochs", type=positive, default=3)
     arguments = parser.parse_args()
     data, work = arguments.data.resolve(), arguments.work.resolve()
-    if not (work / "cholec80/videos/video80.mp4").exists():
-        write_clips(data, work / "cholec80", arguments.seconds)
+    names = [f"video{number:02d}" for number in range(1, arguments.videos + 1)]
+    if not (work / f"cholec80/videos/{names[-1]}.mp4").exists():
+        write_clips(data, work / "cholec80", arguments.videos, arguments.seconds)
+    num_train, num_val = len(names) * 5 // 8, max(1, len(names) // 8)
+    splits = {
+        "train": names[:num_train],
+        "val": names[num_train : num_train + num_val],
+        "audit": names[num_train + num_val :],
+    }
     [weights] = (data / "weights").glob("resnet18*.pth")
     options = [
         f"root={work}/run",
         f"dataset.path={work}/cholec80",
+        f"dataset.splits={json.dumps(splits)}",
         f"features.weights={weights}",
         "features.normalize=false",  # as the weights' BatchNorm wants it
-        "corrupt.lengths=[15, 45]",
+        "corrupt.lengths=[3, 6]",
         f"features.adapt.epochs={arguments.epochs}",
         f"train.epochs={arguments.epochs}",
     ]
-    given = [part for option in options for part in ("--set", option)]
-    csl = [sys.executable, "-m", "csl_dist.cli"]
-    subprocess.run([*csl, "run", str(CONFIG), *given], check=True, stdout=sys.stderr)
     config = load_config(CONFIG, options)
+    console = Console(stderr=True)
+    with pipeline.open_stage(config, "csl bench storage", console=console) as stage:
+        pipeline.run(stage)
     machines = Machines(num_gpus=1, gpu=GPUS["a100"], utilisation=0.3, cpus_per_gpu=8)
-    from csl_dist.cli.plan import footage_of
-
     planned = {s.stage: s.num_bytes for s in plan_run(config, footage_of(config), machines)}
     measured = measured_bytes(config)
     figures = {

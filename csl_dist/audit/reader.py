@@ -29,6 +29,7 @@ from csl_dist.score.ensemble import Scale, ensemble_score
 from csl_dist.score.formulas import (
     chosen_rows,
     frame_scores,
+    smooth,
     smoothed_as_named,
     trajectory_blocks,
 )
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
 
 MAX_KEPT = 256
 """Videos, times scorers, whose labels and open trajectories an audit keeps: about 0.1 GB."""
+MAX_ORDERING = 50
+"""Videos whose labels tell in which order steps come."""
 
 
 def open_audit(root: str, *, revision: int | None = None) -> "Audit":
@@ -391,6 +394,35 @@ class Audit:
     def log_probabilities(self, video: str, *, scorer: str | None = None) -> Trajectory:
         """The stored trajectory of a video, which is read as asked for and knows no labels."""
         return self._trajectory(self._known(video), self._scorer(scorer))
+
+    def predicted(self, video: str, *, scorer: str | None = None) -> IntArray:
+        """The likeliest class (T,) over the later half of the checkpoints, whatever the labels."""
+        trajectory = self.log_probabilities(video, scorer=scorer)
+        strategy = self.config.score.checkpoints
+        probability_TC = np.concatenate(
+            [
+                np.exp(logp_ETC[len(logp_ETC) // 2 :], dtype=np.float64).mean(axis=0)
+                for _, logp_ETC in trajectory_blocks(trajectory, strategy=strategy)
+            ]
+        )
+        # As for scores: a single frame that looks like another step is no step.
+        smoothed = [smooth(column_T, self.config.score.window) for column_T in probability_TC.T]
+        return np.argmax(smoothed, axis=0)
+
+    @cached_property
+    def class_order(self) -> list[int]:
+        """All class ids in the order in which the steps of these videos come, on average."""
+        places: dict[int, list[float]] = {}
+        for video in self.held_out_videos()[:MAX_ORDERING]:
+            try:
+                labels_T = self.annotation(video.id).labels_T
+            except NotReadyError:
+                continue
+            for label in np.unique(labels_T):
+                place = float(np.flatnonzero(labels_T == label).mean()) / len(labels_T)
+                places.setdefault(int(label), []).append(place)
+        ids = range(len(self.classes))
+        return sorted(ids, key=lambda i: float(np.mean(places.get(i, [np.inf]))))
 
     def to_xarray(
         self, video: str, *, frames: slice | int | None = None, scorer: str | None = None

@@ -20,6 +20,7 @@ from csl_dist.cost.plan import (
     Machines,
     StagePlan,
     plan_run,
+    sample_lengths,
 )
 from csl_dist.cost.rates import Rates, StageRate
 from csl_dist.cost.recipes import Machine
@@ -38,7 +39,7 @@ from csl_dist.training.scorers import train_config
 from csl_dist.training.train import settings_fingerprint
 from csl_dist.types import Media, Split
 
-START_SECONDS = {"extract": 12.0, "train": 20.0, "audit": 5.0}
+START_SECONDS = {"sample": 12.0, "adapt": 20.0, "extract": 12.0, "train": 20.0, "audit": 5.0}
 """Of Ray and of the workers of a stage."""
 EPOCH_SECONDS = 0.4
 """To write a checkpoint and hand it on."""
@@ -203,14 +204,16 @@ def footage_of(config: RunConfig, dataset: Dataset, facts: DatasetFacts) -> Foot
     in_split = {s: tuple(frames[v.id] for v in dataset.in_split(s)) for s in Split}
     held_out = in_split[Split.AUDIT] + in_split[Split.VAL]
     folds = len(dataset.folds)
+    adapt, trained = config.features.adapt, held_out if folds > 1 else in_split[Split.TRAIN]
     return Footage(
-        train=held_out if folds > 1 else in_split[Split.TRAIN],
+        train=trained,
         held_out=held_out,
         copies=(in_split[Split.VAL] or held_out)[: config.audit.swapped_copies],
         has_pixels=facts.has_pixels,
         num_classes=facts.num_classes,
         num_features=FEATURE_WIDTH if facts.has_pixels else _brought_width(dataset),
         num_folds=max(1, folds),
+        sample=sample_lengths(adapt, trained, fps) if adapt is not None else (),
     )
 
 
@@ -229,17 +232,30 @@ def shares_left(inputs: Inputs) -> dict[str, float]:
     run, base = inputs.run, inputs.features.base
     shares = {}
     if isinstance(base, FeatureStore) and inputs.features.to_extract:
-        shares["extract"] = len(base.missing()) / len(inputs.features.to_extract)
+        missing = len(base.missing()) / len(inputs.features.to_extract)
+        if run.config.features.adapt is None:
+            shares["extract"] = missing
+        else:
+            shares["sample"] = missing
+            shares["adapt"] = _epochs_left(inputs, CNN)
+            shares["extract"] = 1.0 if shares["adapt"] else _encoding_left(inputs)
     held_out = {key_part(video.id) for video in run.dataset.in_split(Split.AUDIT, Split.VAL)}
     for scorer, own in run.config.scorers.items():
-        if scorer == CNN:
-            continue
-        if own.train:
-            shares[f"train {scorer}"] = _epochs_left(inputs, scorer)
+        training = "adapt" if scorer == CNN else f"train {scorer}"
+        if own.train and scorer != CNN:
+            shares[training] = _epochs_left(inputs, scorer)
         published = TrajectoryStore(run.paths.scorer(scorer)).published_fingerprints()
         unpredicted = 1 - len(held_out & published.keys()) / max(1, len(held_out))
-        shares[f"audit {scorer}"] = max(unpredicted, shares.get(f"train {scorer}", 0.0))
+        shares[f"audit {scorer}"] = max(unpredicted, shares.get(training, 0.0))
     return shares
+
+
+def _encoding_left(inputs: Inputs) -> float:
+    """The share of videos that adapted encoders have not encoded, over all folds."""
+    adapted, folds = inputs.features.adapted, inputs.run.dataset.folds
+    assert adapted is not None
+    missing = sum(len(adapted(fold.index).missing()) for fold in folds)
+    return missing / (len(inputs.features.to_extract) * len(folds))
 
 
 def _epochs_left(inputs: Inputs, scorer: str) -> float:
@@ -260,10 +276,14 @@ def work_words(plan: StagePlan, config: RunConfig, footage: Footage, left: float
     if plan.stage == "extract":
         num_frames = sum(footage.held_out) + (sum(footage.train) if footage.num_folds == 1 else 0)
         return f"{num_frames:,} frames{part}"
+    if plan.stage == "sample":
+        return f"{sum(footage.sample):,} frames{part}"
     folds = f" x {footage.num_folds} folds" if footage.num_folds > 1 else ""
-    if plan.stage.startswith("train"):
-        return f"{config.train.epochs} epochs{folds}{part}"
-    return f"{len(footage.held_out):,} videos x {config.train.epochs} checkpoints{part}"
+    adapt, of_cnn = config.features.adapt, plan.stage in ("adapt", f"audit {CNN}")
+    epochs = adapt.epochs if of_cnn and adapt is not None else config.train.epochs
+    if plan.stage.startswith("audit"):
+        return f"{len(footage.held_out):,} videos x {epochs} checkpoints{part}"
+    return f"{epochs} epochs{folds}{part}"
 
 
 def free_bytes(root: str) -> float | None:

@@ -24,6 +24,7 @@ from csl_dist.config import (
 from csl_dist.cost.rates import Rates
 from csl_dist.features.encoders import output_width, split_network, torchvision
 from csl_dist.predict.plan import CHECKPOINTS_AT_ONCE
+from csl_dist.predict.trajectories import QUERY_CHUNK_FRAMES
 from csl_dist.predict.units import length_class
 from csl_dist.strategies import selected_epochs
 from csl_dist.training.batches import most_frames, plan_batches, windows_of
@@ -41,10 +42,13 @@ PROBE_FRAMES = 64
 PLAIN_TYPE_BYTES = {"float16": 2, "float32": 4}
 DECODED_PER_CPU = 120.0
 """Frames that a core decodes and fits in a second: `python benchmarks/decode.py --frames 500`."""
-FEATURES_SHARE, ACTIVATIONS_SHARE, TRAJECTORIES_SHARE = 0.92, 0.75, 0.85
-"""What compression leaves of the numbers of each kind of array, as `csl bench storage` measured."""
-SCORES_PER_FRAME = 20.0
-"""Bytes that all scores of a scorer, and the labels beside them, take of a frame, measured too."""
+FEATURES_SHARE, ACTIVATIONS_SHARE = 0.87, 0.5
+"""What compression leaves of features, and of activations, half of which are zeros."""
+TIMES_PER_FRAME, SCORES_PER_FRAME = 5.0, 35.0
+"""Bytes of a frame's time; and of all its scores under one scorer, with its label and times."""
+FEATURES_PER_VIDEO, TRAJECTORY_PER_VIDEO, SCORES_PER_VIDEO = 2e3, 1.1e3, 7.1e3
+"""Bytes of what says what arrays are, and of records. All of these were measured on real video, see
+`csl bench storage`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +103,6 @@ def supposed_footage(
     num_train = num_videos if folds > 1 else round(num_videos * TRAIN_SHARE)
     num_held_out = num_videos if folds > 1 else num_videos - num_train
     adapt = config.features.adapt
-    sample: tuple[int, ...] = ()
-    if adapt is not None:
-        sample = (min(adapt.max_frames, round(minutes * 60 * min(fps, adapt.fps or fps))),)
     return Footage(
         train=frames * num_train,
         held_out=frames * num_held_out,
@@ -110,8 +111,14 @@ def supposed_footage(
         num_classes=num_classes,
         num_features=num_features,
         num_folds=folds,
-        sample=sample * num_train,
+        sample=sample_lengths(adapt, frames * num_train, fps) if adapt is not None else (),
     )
+
+
+def sample_lengths(adapt: AdaptConfig, lengths: Sequence[int], fps: float) -> tuple[int, ...]:
+    """Frames of videos of these lengths that an encoder is adapted to."""
+    share = min(1.0, (adapt.fps or fps) / fps)
+    return tuple(min(adapt.max_frames, max(1, round(length * share))) for length in lengths)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +218,8 @@ def _sample(config: RunConfig, footage: Footage, machines: Machines) -> StagePla
         num_units=sum(math.ceil(n / config.features.chunk_frames) for n in footage.sample),
         num_decoded=sum(footage.train),
         flops=num_rows * frozen,
-        num_bytes=num_rows * width * PLAIN_TYPE_BYTES[config.features.dtype] * ACTIVATIONS_SHARE,
+        num_bytes=num_rows * width * PLAIN_TYPE_BYTES[config.features.dtype] * ACTIVATIONS_SHARE
+        + store_bytes(unique_videos(footage)),
     )
 
 
@@ -240,14 +248,14 @@ def _extract(config: RunConfig, footage: Footage, machines: Machines) -> StagePl
     num_frames = sum(lengths)
     num_encoders = footage.num_folds if config.features.adapt is not None else 1
     frozen, last = encoder_flops(config.features)
-    bytes_per_frame = footage.num_features * PLAIN_TYPE_BYTES[config.features.dtype]
+    numbers = num_frames * footage.num_features * PLAIN_TYPE_BYTES[config.features.dtype]
     return _from_pixels(
         "extract",
         machines,
         num_units=sum(math.ceil(t / config.features.chunk_frames) for t in lengths),
         num_decoded=num_frames,
         flops=num_frames * (frozen + last * num_encoders),
-        num_bytes=num_frames * bytes_per_frame * FEATURES_SHARE * num_encoders,
+        num_bytes=(numbers * FEATURES_SHARE + store_bytes(lengths)) * num_encoders,
     )
 
 
@@ -266,7 +274,7 @@ def _audit_cnn(
         # An actor decodes for itself, while it computes.
         num_decoders=machines.num_gpus,
         flops=sum(lengths) * (frozen * passes + last * adapt.epochs),
-        num_bytes=sum(lengths) * audit_bytes(config, footage, adapt.epochs),
+        num_bytes=audit_bytes(config, footage, adapt.epochs),
     )
 
 
@@ -368,10 +376,26 @@ def checkpoint_bytes(spec: ModelSpec, num_epochs: int) -> float:
     return 4.0 * (weights * num_epochs + 2 * trained)
 
 
+def store_bytes(lengths: Sequence[int]) -> float:
+    """What a feature store takes beside the features: times, records, what arrays are."""
+    return sum(lengths) * TIMES_PER_FRAME + len(lengths) * FEATURES_PER_VIDEO
+
+
 def audit_bytes(config: RunConfig, footage: Footage, num_epochs: int) -> float:
-    """Of a frame: its trajectory and its scores."""
-    numbers = footage.num_classes * num_epochs * PLAIN_TYPE_BYTES[config.predict.dtype]
-    return numbers * TRAJECTORIES_SHARE + SCORES_PER_FRAME
+    """Trajectories and scores of one scorer."""
+    lengths = footage.held_out + footage.copies
+    number_bytes = PLAIN_TYPE_BYTES[config.predict.dtype]
+    # The last chunk of frames is as long as the others.
+    frames = sum(
+        n if n < QUERY_CHUNK_FRAMES else -(-n // QUERY_CHUNK_FRAMES) * QUERY_CHUNK_FRAMES
+        for n in lengths
+    )
+    per_video = TRAJECTORY_PER_VIDEO + SCORES_PER_VIDEO
+    return (
+        frames * footage.num_classes * num_epochs * number_bytes
+        + sum(lengths) * SCORES_PER_FRAME
+        + len(lengths) * per_video
+    )
 
 
 def num_units(config: RunConfig, footage: Footage, num_epochs: int) -> int:
@@ -400,7 +424,7 @@ def _audit(
         stage=stage,
         num_units=num_units(config, footage, epochs),
         flops=flops,
-        num_bytes=sum(lengths) * audit_bytes(config, footage, epochs),
+        num_bytes=audit_bytes(config, footage, epochs),
         hours=flops / machines.flops_per_second(stage) / busy / 3600,
         limit=machines.named(busy),
     )

@@ -5,7 +5,7 @@ import pytest
 from builder import write_features
 
 from csl_dist.cli.app import main
-from csl_dist.config import RunConfig, ScorerConfig
+from csl_dist.config import AdaptConfig, RunConfig, ScorerConfig
 from csl_dist.cost import forecast as forecasting
 from csl_dist.cost.forecast import Forecast, forecast, shares_left
 from csl_dist.cost.recipes import Machine
@@ -124,3 +124,23 @@ def test_words_have_two_figures() -> None:
     times = [3, 62, 100, 3000, 7200, 200_000]
     assert [time_words(t) for t in times] == ["5 s", "60 s", "2 min", "50 min", "2.0 h", "2.3 days"]
     assert [size_words(n) for n in (1, 2.34e8, 3.47e11)] == ["1 MB", "234 MB", "347.0 GB"]
+
+
+def test_adapted_encoder_is_forecast_stage_by_stage(small_config: RunConfig) -> None:
+    config = replace(
+        small_config,
+        features=replace(small_config.features, adapt=AdaptConfig(epochs=2, fps=5)),
+        scorers={"framewise": ScorerConfig(), "cnn": ScorerConfig()},
+    )
+    inputs = open_inputs(config)
+    left = shares_left(inputs)
+    found = forecast(config, inputs.run.dataset, LAPTOP, left=left)
+    words = {stage.stage: stage.work for stage in found.stages}
+    stages = ["sample", "adapt", "extract", "train framewise", "audit framewise", "audit cnn"]
+    assert list(words)[:-1] == stages
+    assert set(left) == set(stages)
+    assert words["adapt"] == "2 epochs"
+    assert words["train framewise"] == "3 epochs"
+    assert words["audit cnn"].endswith("x 2 checkpoints")
+    frames = {name: int(words[name].split()[0]) for name in ("sample", "extract")}
+    assert 0 < frames["sample"] < frames["extract"]

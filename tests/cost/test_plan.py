@@ -14,7 +14,8 @@ from csl_dist.cost.plan import (
     FEATURES_SHARE,
     GPUS,
     SCORES_PER_FRAME,
-    TRAJECTORIES_SHARE,
+    SCORES_PER_VIDEO,
+    TRAJECTORY_PER_VIDEO,
     Footage,
     Machines,
     StagePlan,
@@ -23,6 +24,7 @@ from csl_dist.cost.plan import (
     forward_flops,
     num_groups,
     plan_run,
+    store_bytes,
     supposed_footage,
 )
 from csl_dist.cost.rates import Rates, StageRate, read_rates, write_rates
@@ -86,11 +88,13 @@ def test_plan_counts_units_and_bytes(small_config: RunConfig, footage: Footage) 
         "audit framewise",
     ]
     assert stages["extract"].num_units == 4 + 7 + 2 + 2
-    assert stages["extract"].num_bytes == pytest.approx(420 * 512 * 2 * FEATURES_SHARE)
+    assert stages["extract"].num_bytes == pytest.approx(
+        420 * 512 * 2 * FEATURES_SHARE + store_bytes([100, 200, 60, 60])
+    )
     assert stages["train framewise"].num_units == 3
     assert stages["audit framewise"].num_units == 3
     assert stages["audit framewise"].num_bytes == pytest.approx(
-        120 * (7 * 3 * 2 * TRAJECTORIES_SHARE + SCORES_PER_FRAME)
+        120 * (7 * 3 * 2 + SCORES_PER_FRAME) + 2 * (TRAJECTORY_PER_VIDEO + SCORES_PER_VIDEO)
     )
     assert all(stage.hours > 0 for stage in stages.values())
     assert dollars_of(list(stages.values()), MACHINES) == pytest.approx(
@@ -112,7 +116,9 @@ def test_plan_counts_what_an_adapted_encoder_takes(
     assert list(stages) == [
         *("sample", "adapt", "extract", "train framewise", "audit framewise", "audit cnn")
     ]
-    assert stages["sample"].num_bytes == pytest.approx(30 * 128 * 28**2 * 2 * ACTIVATIONS_SHARE)
+    assert stages["sample"].num_bytes == pytest.approx(
+        30 * 128 * 28**2 * 2 * ACTIVATIONS_SHARE + store_bytes([100, 200, 60, 60])
+    )
     frozen, last = encoder_flops(config.features)
     assert frozen + last == pytest.approx(2 * 1.814e9, rel=0.01), "as torchvision documents"
     assert last == pytest.approx(2 * 0.822e9, rel=0.01), "two stages of 0.411 G each"
