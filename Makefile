@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 ROOT ?= runs/demo
 
-.PHONY: demo test test-slow check format clean
+.PHONY: demo test test-slow check packages format clean
 
 # The environment, made once; touched files decide whether it must be made again.
 .venv/.installed: pyproject.toml constraints.txt
@@ -27,6 +27,9 @@ check: .venv/.installed  ## format, lint, types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+
+packages: .venv/.installed  ## known holes in installed packages; needs pip-audit and its database
+	@$(BIN)/python -m pip_audit --skip-editable
 
 format: .venv/.installed
 	@$(BIN)/ruff format .

@@ -19,6 +19,7 @@ from csl_dist.data.layouts import listed_in
 from csl_dist.errors import DataError, NotReadyError, nearest
 from csl_dist.flag.calibration import AnyCalibration
 from csl_dist.flag.edit_calibration import EditCalibration
+from csl_dist.flag.edit_rule import read_families
 from csl_dist.flag.edits.conventions import Convention
 from csl_dist.flag.record import AuditRecord
 from csl_dist.measures import SUSPICION, base_and_smoothing
@@ -306,8 +307,10 @@ class Audit:
         assert isinstance(calibration, EditCalibration), "every audit by this rule has one"
         given_T = class_ids(labels, self.classes, video, annotation.num_frames)
         changed = np.flatnonzero(given_T != annotation.labels_T)
-        read = [self.log_probabilities(video, scorer=s).read() for s in calibration.families]
-        preferred_T = calibration.preference_of(read, given_T)
+        families = read_families(
+            video, calibration.families, lambda s, v: self.log_probabilities(v, scorer=s)
+        )
+        preferred_T = calibration.preference_of(families, given_T)
         result_T = suspicion_T.copy()
         result_T[changed] = np.where(given_T < 0, np.nan, preferred_T)[changed]
         return result_T
