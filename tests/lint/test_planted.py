@@ -57,19 +57,20 @@ def test_probability_rises_with_the_score_and_stays_in_range() -> None:
 def test_probability_is_the_share_of_wrong_places_of_such_a_score(places_per_error: int) -> None:
     rng = np.random.default_rng(1)
     wrong = np.repeat(rng.random(20_000 // places_per_error) < 0.01, places_per_error)
-    given = rng.normal(np.where(wrong, 3.0, 0.0))
+    given = rng.normal(np.where(wrong, 15.0, 0.0), 5)
     rate = 0.01 / places_per_error
-    planted = drawn(rng.normal(3.0, 1, 400), places_per_error)
+    planted = drawn(rng.normal(15.0, 5, 400), places_per_error)
     measured = probabilities(planted, given, error_rate=rate)
     for low, high in ((0.1, 0.4), (0.4, 0.7), (0.7, 1.01)):
         own = (measured >= low) & (measured < high)
-        assert wrong[own].mean() == pytest.approx(measured[own].mean(), abs=0.15)
+        # Rather too low than too high.
+        assert -0.1 < wrong[own].mean() - measured[own].mean() < 0.25
 
 
 def test_probability_without_any_error_stays_low() -> None:
     rng = np.random.default_rng(2)
-    measured = probabilities(drawn(rng.normal(6, 1, 400)), rng.normal(0, 1, 20_000))
-    assert measured.max() < 0.3
+    measured = probabilities(drawn(rng.normal(30, 5, 400)), rng.normal(0, 5, 20_000))
+    assert measured.max() < 0.5
 
 
 def test_probability_where_clean_places_score_as_high_is_the_error_rate() -> None:
