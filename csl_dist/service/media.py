@@ -139,9 +139,9 @@ def _jpeg(video: Video, version: str, seconds: float, width: int) -> bytes:
                 return _encoded(picture.convert("RGB"), width)
         except OSError as error:
             raise DataError(f"{path} can't be read ({error}); replace it") from error
-    file = VideoFile(video.source, video.start_seconds, video.stop_seconds)
-    [pixels] = whole_frames(file.decode(np.array([seconds])))
-    return _encoded(Image.fromarray(upright(pixels, file.rotation())), width)
+    shown = VideoFile(video.source, video.start_seconds, video.stop_seconds)
+    [pixels] = whole_frames(shown.decode(np.array([seconds])))
+    return _encoded(Image.fromarray(upright(pixels, shown.rotation())), width)
 
 
 @lru_cache(CACHED_FOLDERS)
