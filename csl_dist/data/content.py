@@ -54,18 +54,9 @@ class Contents:
 
     def _known(self, path: str, files: list[str], *, sampled: bool = False) -> str:
         try:
-<<<<<<< HEAD
             seen = fingerprint(list(zip(files, at_once(signature, files), strict=True)))
             if self._noted.get(path, ("", ""))[0] != seen:
                 self._noted[path] = seen, self._digest(path, files, sampled)
-=======
-            stats = [(str(file), file.stat()) for file in files]
-            # The time of change can't be kept by whoever writes, as that of the content can.
-            seen = [(n, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for n, s in stats]
-            signature = fingerprint(seen)
-            if self._noted.get(path, ("", ""))[0] != signature:
-                self._noted[path] = signature, self._digest(path, files, sampled)
->>>>>>> main
         except OSError as error:
             raise DataError(f"can't read {path}: {error.strerror}") from error
         except StorageError as error:

@@ -20,11 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from csl_dist.data.content import Contents
-<<<<<<< HEAD
-from csl_dist.data.files import exists, is_url, open_file, read_bytes
-=======
 from csl_dist.data.dataset import FORM_ERRORS
->>>>>>> main
+from csl_dist.data.files import exists, is_url, open_file, read_bytes
 from csl_dist.data.media.sources import FEATURE_SUFFIXES, PICKLE_SUFFIXES, file_and_array
 from csl_dist.data.text import require_file
 from csl_dist.data.tracks import TRIM_SHARE

@@ -232,6 +232,7 @@ def signature(file: str) -> tuple[int, str]:
     """Size of a file, and what changes when it is written anew."""
     if not is_url(file):
         facts = Path(file).stat()
-        return facts.st_size, str(facts.st_mtime_ns)
+        # The time of change can't be kept by whoever writes, as that of the content can.
+        return facts.st_size, f"{facts.st_mtime_ns} {facts.st_ctime_ns}"
     storage, key = split_url(file)
     return storage.facts(key)

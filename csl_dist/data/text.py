@@ -1,12 +1,8 @@
 """Label and list files as people write them: with a BOM, CRLF, trailing blanks."""
 
-<<<<<<< HEAD
-=======
 import os
 import stat
-from pathlib import Path
 
->>>>>>> main
 import numpy as np
 
 from csl_dist.data.files import AnyPath, read_bytes
@@ -18,21 +14,17 @@ UNLABELLED_NAMES = ("", "-")
 only the second does."""
 
 
-<<<<<<< HEAD
-def read_lines(path: str | AnyPath) -> list[str]:
-=======
-def require_file(path: str | Path) -> None:
+def require_file(path: str | AnyPath) -> None:
     """Refuses a pipe or a device, which reading would wait for, perhaps for ever."""
     try:
-        mode = os.stat(path).st_mode
+        mode = os.stat(str(path)).st_mode
     except OSError:
         return  # whoever opens it says what is wrong
     if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
         raise DataError(f"{path} is a pipe, a socket or a device; give a file")
 
 
-def read_lines(path: str | Path) -> list[str]:
->>>>>>> main
+def read_lines(path: str | AnyPath) -> list[str]:
     """The stripped lines of a file; blank lines at its end do not count."""
     require_file(path)
     try:

@@ -79,15 +79,11 @@ class EntryTrack:
         return abs(fps - self.fps) < 0.01 * self.fps
 
 
-<<<<<<< HEAD
-@dataclass(frozen=True, slots=True, kw_only=True)
-=======
 MAX_SECONDS = 1e8
 """No recording runs for three years; such a time is a mistake."""
 
 
-@dataclass(frozen=True, slots=True)
->>>>>>> main
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentTrack:
     """Segments of one video as they were drawn, and what becomes of frames that lie in two."""
 
@@ -99,16 +95,18 @@ class SegmentTrack:
     """Which of two segments counts: the one that starts `first` or `last`, or the `longest`."""
 
     def __post_init__(self) -> None:
-<<<<<<< HEAD
         for segment in self.segments:
             if segment.problem:
                 raise DataError(segment.problem)
+            if any(
+                MAX_SECONDS <= s < math.inf for s in (segment.start_seconds, segment.stop_seconds)
+            ):
+                raise DataError(
+                    f"{self.file}:{segment.line}: {segment.words} lies years into the video; is its "
+                    "unit another?"
+                )
             if segment.label not in self.ids:
                 known = ", ".join(list(self.ids)[:12]) + (", …" if len(self.ids) > 12 else "")
-=======
-        for number, (start, stop) in enumerate(zip(self.starts_S, self.stops_S, strict=True)):
-            if not 0 <= start < stop < MAX_SECONDS:
->>>>>>> main
                 raise DataError(
                     f"{self.file}:{segment.line}: unknown class {segment.label!r}; the classes are "
                     f"{known}"

@@ -113,24 +113,6 @@ class ExecutionErrors:
     def __call__(self, video: Video) -> list[KnownSegment]:
         return self.found.get(video.id, [])
 
-<<<<<<< HEAD
-=======
-    def known_segments(self, video: Video) -> list[KnownSegment]:
-        times = self._times(video).tolist()
-        try:
-            kinds = [int(kind) for kind in self.segments[video.id]["action_type"]]
-            spans = list(zip(times, kinds, strict=True))
-        except (KeyError, TypeError, ValueError) as error:
-            raise DataError(
-                f"{video.labels}: video {video.id!r} needs a number in action_type for each of its "
-                f"{len(times)} segments, 0 where it is done right ({type(error).__name__}: {error})"
-            ) from error
-        return [
-            KnownSegment(kind=ErrorKind.EXECUTION, start_seconds=start, stop_seconds=stop)
-            for (start, stop), kind in spans
-            if kind > 0
-        ]
->>>>>>> main
 
 def _wrongly_executed(document: EgoperDocument) -> ExecutionErrors:
     found: dict[str, list[KnownSegment]] = {}

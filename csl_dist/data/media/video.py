@@ -14,11 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from csl_dist.data.content import Contents
-<<<<<<< HEAD
 from csl_dist.data.files import is_url, open_file
-=======
 from csl_dist.data.text import require_file
->>>>>>> main
 from csl_dist.errors import DataError
 from csl_dist.types import FloatArray, IntArray, fingerprint
 
@@ -222,13 +219,8 @@ def whole_frames(frames: Iterable[Pixels | DataError]) -> Iterator[Pixels]:
 def _open(path: str) -> Any:
     require_file(path)
     try:
-<<<<<<< HEAD
         container = av.open(open_file(path) if is_url(path) else path)
-    except (av.FFmpegError, OSError) as error:
-=======
-        container = av.open(path)
     except (av.FFmpegError, OSError, UnicodeError, ValueError) as error:
->>>>>>> main
         raise DataError(f"can't open the video {path}: {error}") from error
     if not container.streams.video or container.streams.video[0].time_base is None:
         container.close()
