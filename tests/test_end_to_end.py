@@ -66,7 +66,7 @@ def test_run_produces_metrics_flags_and_report(
     flags = pd.read_parquet(root / "audits/0001/flags.parquet")
     assert {"video", "start", "stop", "score", "kind", "label", "suggested"} <= set(flags.columns)
     assert len(pd.read_csv(root / "audits/0001/flags.csv")) == len(flags)
-    assert json.loads((root / "audits/0001/calibration.json").read_text())["planted_in"] == "val"
+    assert json.loads((root / "audits/0001/calibration.json").read_text())["planted_in"] == 6
     assert len(pd.read_csv(root / "audits/0001/videos.csv")) == 4
     page = (root / "report.html").read_text()
     assert "audit01" in page
