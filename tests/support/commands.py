@@ -31,6 +31,8 @@ class RunningCommand:
     def start(cls, *arguments: str | Path) -> "RunningCommand":
         folder = Path(tempfile.mkdtemp(prefix="csl-command-"))
         stdout, stderr = folder / "stdout", folder / "stderr"
+        for path in (stdout, stderr):
+            path.touch()  # it may be killed before it writes
         words = tuple(map(str, arguments))
         process = FORKED.Process(target=_run, args=(words, stdout, stderr, dict(os.environ)))
         process.start()
