@@ -20,7 +20,7 @@ LAYERS = (
     ("config", "strategies", "measures", "storage", "data", "lint"),
     (
         *("run", "cluster", "features", "training", "predict", "score", "flag", "evaluate"),
-        *("audit", "cost", "report", "export", "review"),
+        *("audit", "cost", "report", "export", "review", "certify"),
     ),
     ("stage",),
     ("pipeline",),

@@ -1,5 +1,6 @@
 """The contents of the report: numbers and spans of an audit, no pictures yet."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ from csl_dist.audit.reader import Audit
 from csl_dist.measures import PAPERS_SCORE
 from csl_dist.report.shrink import ShrunkLosses, highest_in_columns, shrunk_losses
 from csl_dist.storage.paths import RunPaths
-from csl_dist.types import FloatArray, Span, Split
+from csl_dist.types import FloatArray, IntArray, Span, Split
 
 MAX_DETAILED = 40
 """Videos with all details, worst first; all others are in the index only."""
@@ -36,6 +37,9 @@ class VideoDetails:
     """None where the rule has none."""
     score_W: FloatArray
     csl_W: FloatArray
+    predicted_T: IntArray
+    """What models predict, frame by frame."""
+    times_T: FloatArray
     losses: ShrunkLosses
     epochs: list[int]
     trajectories: dict[str, FloatArray]
@@ -66,6 +70,8 @@ def video_details(audit: Audit, video: str, flags: pd.DataFrame) -> VideoDetails
         threshold=audit.record.thresholds.get(video),
         score_W=highest_in_columns(score_T),
         csl_W=highest_in_columns(audit.score(video, PAPERS_SCORE)),
+        predicted_T=audit.predicted(video),
+        times_T=annotation.times_T,
         losses=shrunk_losses(audit, video),
         epochs=audit.log_probabilities(video).epochs,
         trajectories=_trajectories(audit, video, list(spans), score_T),
@@ -85,20 +91,23 @@ def _known(audit: Audit, video: str) -> dict[Span, str] | None:
 def _trajectories(
     audit: Audit, video: str, spans: list[Span], score_T: FloatArray
 ) -> dict[str, FloatArray]:
-    """The worst frame of each of the first flags, and the frame with the median score."""
+    """The worst frame of each of the first flags, and that of the median score outside of flags."""
     chosen = {}
     for span in spans[:MAX_TRAJECTORIES]:
         worst = span.start + int(np.nanargmax(score_T[span.start : span.stop]))
         chosen[f"frame {worst}, flagged"] = worst
-    order = np.argsort(score_T, kind="stable")
-    labelled = int((~np.isnan(score_T)).sum())
-    usual = int(order[labelled // 2])
-    chosen[f"frame {usual}, usual"] = usual
+    unflagged_T = score_T.copy()
+    for span in spans:
+        unflagged_T[span.start : span.stop] = np.nan
+    num_unflagged = int((~np.isnan(unflagged_T)).sum())
+    if num_unflagged:
+        usual = int(np.argsort(unflagged_T, kind="stable")[num_unflagged // 2])
+        chosen[f"frame {usual}, usual"] = usual
     return {name: audit.trajectory(video, frames=frame)[:, 0] for name, frame in chosen.items()}
 
 
-def confusion(flags: pd.DataFrame, classes: tuple[str, ...]) -> tuple[list[str], list[list[int]]]:
-    """Number of flagged frames by annotated (rows) and suggested class (columns)."""
+def confusion(flags: pd.DataFrame, classes: Sequence[str]) -> tuple[list[str], list[list[int]]]:
+    """Number of flagged frames by annotated (rows) and suggested class (columns), in this order."""
     names = [name for name in classes if name in {*flags.label, *flags.suggested}]
     frames = (flags.stop - flags.start).groupby([flags.label, flags.suggested]).sum()
     return names, [[int(frames.get((row, column), 0)) for column in names] for row in names]

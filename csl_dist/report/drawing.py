@@ -21,10 +21,14 @@ CLASS_COLOURS = (
     *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999"),
     *("#004466", "#8C6000", "#005C43", "#7A3F61", "#2B7BAA", "#7F3800", "#8F8720", "#555555"),
 )
-UNLABELLED_COLOUR = "#ffffff"
+UNLABELLED_COLOUR = "transparent"
 FLAG_COLOUR, TRUTH_COLOUR = "#D55E00", "#0072B2"
-LINE_STYLES = (("#D55E00", ""), ("#0072B2", "6 3"), ("#009E73", "2 3"), ("#222222", "8 3 2 3"))
+LINE_STYLES = (("#D55E00", ""), ("#0072B2", "6 3"), ("#009E73", "2 3"), ("currentColor", "8 3 2 3"))
 """Colour and dashes of the lines of a chart."""
+TICK_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200)
+MAX_TICKS = 10
+LAST_TICK = 97.0
+"""Percent of the width; a later one would stand out of the page."""
 _CIVIDIS = ((0, 34, 78), (65, 77, 107), (124, 123, 120), (188, 175, 111), (254, 232, 56))
 
 
@@ -49,12 +53,27 @@ def label_ribbon(labels_T: IntArray, classes: tuple[str, ...], height: int = 18)
     return _svg(parts, height, "labels of the video")
 
 
+def time_axis(times_T: FloatArray, height: int = 16) -> str:
+    """Minutes and seconds below the other rows."""
+    num_frames = len(times_T)
+    length = float(times_T[-1]) or 1.0
+    step = next((s for s in TICK_SECONDS if length / s <= MAX_TICKS), TICK_SECONDS[-1])
+    ticks = np.arange(0.0, length, step)
+    places = np.searchsorted(times_T, ticks) / num_frames * 100
+    parts = [
+        f'<i style="left:{place:.2f}%">{int(t // 60)}:{t % 60:02.0f}</i>'
+        for t, place in zip(ticks, places, strict=True)
+        if place <= LAST_TICK
+    ]
+    return f'<div class="axis" role="presentation" style="height:{height}px">{"".join(parts)}</div>'
+
+
 def span_bar(
     spans: Mapping[Span, str], num_frames: int, colour: str, *, name: str, height: int = 10
 ) -> str:
     """A thin bar with the given spans filled, each with its words as a tooltip."""
     scale = WIDTH / num_frames
-    parts = [f'<rect width="{WIDTH}" height="{height}" fill="#e8e8e8"/>']
+    parts = [f'<rect width="{WIDTH}" height="{height}" fill="currentColor" opacity="0.12"/>']
     parts += [
         f'<rect x="{s.start * scale:.2f}" width="{len(s) * scale:.2f}" height="{height}" '
         f'fill="{colour}"><title>frames {s.start} to {s.stop - 1}: {escape(words)}</title></rect>'
@@ -87,7 +106,10 @@ def score_curve(
         for s in spans
     ]
     if low < 0:
-        parts.append(f'<line x1="0" x2="{WIDTH}" y1="{y(0):.1f}" y2="{y(0):.1f}" stroke="#ccc"/>')
+        parts.append(
+            f'<line x1="0" x2="{WIDTH}" y1="{y(0):.1f}" y2="{y(0):.1f}" stroke="currentColor" '
+            'opacity="0.3"/>'
+        )
     step = WIDTH / len(score_W)
     for run in runs_of(np.isnan(score_W)):
         if not np.isnan(score_W[run.start]):
@@ -95,7 +117,7 @@ def score_curve(
                 f"{(i + 0.5) * step:.1f},{y(score_W[i]):.1f}" for i in range(run.start, run.stop)
             )
             parts.append(
-                f'<polyline points="{points}" fill="none" stroke="#222" stroke-width="1.6" '
+                f'<polyline points="{points}" fill="none" stroke="currentColor" stroke-width="1.6" '
                 'vector-effect="non-scaling-stroke"/>'
             )
     words = f"score from {low:.2f} to {high:.2f}"
@@ -150,7 +172,8 @@ def line_chart(lines: Mapping[str, FloatArray], *, name: str, height: int = 180)
     for tick in np.linspace(0, top / 1.05, 4):
         at = f"{y(tick):.1f}"
         parts.append(
-            f'<line x1="{left}" x2="{width}" y1="{at}" y2="{at}" stroke="#e4e4e4"/>'
+            f'<line x1="{left}" x2="{width}" y1="{at}" y2="{at}" stroke="currentColor" '
+            'opacity="0.15"/>'
             f'<text x="{left - 6}" y="{at}" dy="4" text-anchor="end">{tick:.2g}</text>'
         )
     for place in sorted({0, (most - 1) // 2, most - 1}):

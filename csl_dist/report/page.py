@@ -25,10 +25,12 @@ from csl_dist.report.drawing import (
     palette,
     score_curve,
     span_bar,
+    time_axis,
 )
 from csl_dist.report.exhibits import Exhibits
 from csl_dist.report.figures import bars, data_uri, figure_bytes, maps, trajectories
 from csl_dist.report.thumbnails import span_pictures
+from csl_dist.report.words import KIND_WORDS, clock, fix_words
 from csl_dist.types import Span
 
 MAX_PICTURED = 60
@@ -50,7 +52,8 @@ def render(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
     details = [contents.video_details(audit, video, flags) for video in shown]
     losses = contents.checkpoint_losses(audit)
     exhibits = Exhibits(audit)
-    names, frames = contents.confusion(flags, audit.classes)
+    ordered = [audit.classes[i] for i in audit.class_order]
+    names, frames = contents.confusion(flags, ordered)
     pictured = flags.head(MAX_PICTURED)
     return _template().render(
         title=audit.paths.root.url.rsplit("/", 1)[-1],
@@ -62,7 +65,7 @@ def render(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
         missing=audit.missing(),
         corrections=audit.corrections().to_dict("records"),
         calibration=calibration_sentence(audit),
-        classes=[(name, class_colour(i)) for i, name in enumerate(audit.classes)],
+        classes=[(audit.classes[i], class_colour(i)) for i in audit.class_order],
         metrics=contents.metrics(audit),
         own_score=partial(own_score, audit.settings.deciding),
         flags=flags.head(contents.MAX_FLAGS).to_dict("records"),
@@ -101,6 +104,7 @@ def _section(
     labels_T = audit.annotation(video.id).labels_T
     rows = {
         "labels": label_ribbon(labels_T, audit.classes),
+        "models say": label_ribbon(video.predicted_T, audit.classes, height=12),
         "flagged": span_bar(video.flags, video.num_frames, FLAG_COLOUR, name="flagged"),
     }
     if video.known is not None:
@@ -108,7 +112,7 @@ def _section(
             video.known, video.num_frames, TRUTH_COLOUR, name="known errors"
         )
     curves = {
-        audit.settings.deciding: (video.score_W, video.threshold),
+        "suspicion": (video.score_W, video.threshold),
         # Where flags are changes of the labels, no threshold of CSL decided on anything.
         "CSL, smoothed": (
             video.csl_W,
@@ -117,8 +121,11 @@ def _section(
     }
     for name, (score_W, tau) in curves.items():
         rows[name] = score_curve(score_W, list(video.flags), num_frames=video.num_frames, tau=tau)
+    rows["time"] = time_axis(video.times_T)
+    shown = {int(label) for label in {*labels_T.tolist(), *video.predicted_T.tolist()}}
     return {
         "id": video.id,
+        "classes": [(audit.classes[i], class_colour(i)) for i in audit.class_order if i in shown],
         "num_frames": video.num_frames,
         "num_flags": len(video.flags),
         "rows": {name: Markup(svg) for name, svg in rows.items()},
@@ -154,6 +161,9 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["fix"] = fix_words
+    environment.filters["kind"] = lambda kind: KIND_WORDS.get(kind, kind)
+    environment.filters["clock"] = clock
     environment.filters["percent"] = lambda v: f"{100 * v[0]:.1f}" if v else "-"
     environment.filters["number"] = lambda v: "-" if v is None or v != v else f"{v:.2f}"
     return environment.get_template("page.html")

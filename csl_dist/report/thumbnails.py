@@ -9,8 +9,8 @@ import numpy as np
 from PIL import Image
 
 from csl_dist.audit.reader import Audit
-from csl_dist.data.media.pixels import pixel_source
-from csl_dist.data.media.video import Pixels
+from csl_dist.data.media.pixels import PixelSource, pixel_source
+from csl_dist.data.media.video import Pixels, VideoFile, upright
 from csl_dist.errors import CslError
 from csl_dist.types import IntArray, Media, Span
 
@@ -30,8 +30,9 @@ def span_pictures(audit: Audit, video: str, spans: Sequence[Span]) -> dict[Span,
         frames = np.unique(np.linspace(span.start, span.stop - 1, PER_SPAN).astype(int))
         try:
             shown = source.decode(np.sort(annotation.source_times_T[frames]))
+            rotation = _rotation(source)
             pictures[span] = [
-                _data_uri(Image.fromarray(pixels))
+                _data_uri(Image.fromarray(upright(pixels, rotation)))
                 for pixels in shown
                 if not isinstance(pixels, CslError)
             ]
@@ -48,13 +49,19 @@ def frame_pictures(audit: Audit, video: str, frames: IntArray) -> list[Pixels]:
     times_T = audit.annotation(video).source_times_T[frames]
     order = np.argsort(times_T, kind="stable")  # a derived video shows its frames in another order
     try:
-        shown = list(pixel_source(found).decode(times_T[order]))
+        source = pixel_source(found)
+        rotation = _rotation(source)
+        shown = list(source.decode(times_T[order]))
     except CslError:
         return []
-    pixels = [picture for picture in shown if not isinstance(picture, CslError)]
+    pixels = [upright(picture, rotation) for picture in shown if not isinstance(picture, CslError)]
     if len(pixels) < len(frames):
         return []
     return [pixels[place] for place in np.argsort(order, kind="stable")]
+
+
+def _rotation(source: PixelSource) -> int:
+    return source.rotation() if isinstance(source, VideoFile) else 0
 
 
 def _data_uri(picture: Image.Image) -> str:

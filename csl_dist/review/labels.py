@@ -10,17 +10,12 @@ from csl_dist.audit.reader import Audit
 from csl_dist.audit.relabel import changed_annotations
 from csl_dist.data.layouts import Edge, Renaming, corrected_labels, write_renamed
 from csl_dist.errors import DataError
-from csl_dist.review.store import Decision, Review, SpanKey, is_disputed
-from csl_dist.types import Annotation, IntArray, Span, Timeline, runs_of
+from csl_dist.review.edits import SpanEdit, edited
+from csl_dist.review.store import Review, SpanKey, is_disputed
+from csl_dist.types import Annotation, IntArray, Timeline, runs_of
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Correction:
-    """A span that gets another label."""
-
-    video: str
-    span: Span
-    label: str
+ROUNDING = 1e-4
+"""Seconds by which the time of an entry may be before an edge that is at the entry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,43 +31,26 @@ class WrittenLabels:
     """Frames whose label the file can't express, as its entries are farther apart than frames."""
 
 
-def corrections(current: Mapping[SpanKey, Sequence[Review]]) -> list[Correction]:
-    """Corrections by the last decision on each span, oldest first."""
+def corrections(current: Mapping[SpanKey, Sequence[Review]]) -> dict[str, list[SpanEdit]]:
+    """Edits of each video by the last decision on each span, oldest first."""
     last = sorted((reviews[-1] for reviews in current.values()), key=lambda r: r.number)
-    return [found for review in last if (found := correction(review)) is not None]
-
-
-def correction(review: Review) -> Correction | None:
-    """The correction by a decision; None if the annotated label stays."""
-    if review.decision not in (Decision.WRONG, Decision.BOUNDARY) or review.label is None:
-        return None
-    span = Span(review.start, review.stop)
-    if review.new_start is not None and review.new_stop is not None:
-        span = Span(review.new_start, review.new_stop)
-    return Correction(video=review.video, span=span, label=review.label)
-
-
-def corrected(labels_T: IntArray, own: Sequence[Correction], classes: tuple[str, ...]) -> IntArray:
-    """A video's class ids (T,) after its corrections; a later one overwrites an earlier one."""
-    corrected_T = labels_T.copy()
-    for one in own:
-        corrected_T[one.span.start : one.span.stop] = classes.index(one.label)
-    return corrected_T
+    by_video: dict[str, list[SpanEdit]] = {}
+    for review in last:
+        if review.changes:
+            by_video.setdefault(review.video, []).extend(review.changes)
+    return by_video
 
 
 def write_corrected(
     audit: Audit, current: Mapping[SpanKey, Sequence[Review]], out: Path
 ) -> WrittenLabels:
     """Writes the labels of corrected videos to a folder, in the dataset's own layout."""
-    made = corrections(current)
-    if not made:
+    by_video = corrections(current)
+    if not by_video:
         raise DataError(
             f"audit {audit.revision} of {audit.paths.root.url} has no decision that changes a "
             "label yet; review some spans with `csl serve`"
         )
-    by_video: dict[str, list[Correction]] = {}
-    for one in made:
-        by_video.setdefault(one.video, []).append(one)
     wanted = {
         video: _in_source_order(audit.annotation(video), own, audit.classes)
         for video, own in by_video.items()
@@ -81,7 +59,7 @@ def write_corrected(
         audit.config.dataset,
         audit.held_out_videos(),
         {
-            video: _renamings(audit, before_T, after_T, video)
+            video: _renamings(audit, before_T, after_T, video, by_video[video])
             for video, (before_T, after_T) in wanted.items()
         },
         frame_rates={video: audit.annotation(video).timeline.fps for video in wanted},
@@ -94,7 +72,7 @@ def write_corrected(
     )
     return WrittenLabels(
         files=files,
-        num_spans=len(made),
+        num_spans=sum(bool(reviews[-1].changes) for reviews in current.values()),
         num_videos=len(by_video),
         num_disputed=sum(is_disputed(reviews) for reviews in current.values()),
         num_off=_frames_off(audit, by_video, out),
@@ -102,24 +80,29 @@ def write_corrected(
 
 
 def _in_source_order(
-    annotation: Annotation, own: Sequence[Correction], classes: tuple[str, ...]
+    annotation: Annotation, own: Sequence[SpanEdit], classes: tuple[str, ...]
 ) -> tuple[IntArray, IntArray]:
     """Labels (T,) before and after, in the order of the source's frames."""
     before_T = annotation.labels_T
-    after_T = corrected(before_T, own, classes)
+    after_T = edited(before_T, own, classes)
     # In a derived video, frames are not in the order of the source.
     back_T = np.argsort(annotation.source_times_T, kind="stable")
     return before_T[back_T], after_T[back_T]
 
 
-def _renamings(audit: Audit, before_T: IntArray, after_T: IntArray, video: str) -> list[Renaming]:
+def _renamings(
+    audit: Audit, before_T: IntArray, after_T: IntArray, video: str, own: Sequence[SpanEdit]
+) -> list[Renaming]:
     """Spans whose label changes, with the times of their edges."""
-    timeline = audit.annotation(video).timeline
+    annotation = audit.annotation(video)
+    timeline = annotation.timeline
+    # Times of a derived video are not those of its source.
+    exact = _exact_edges(own) if annotation.derived_from is None else {}
     changed_T = np.where(before_T != after_T, after_T, -2)
     return [
         Renaming(
-            start=_edge(timeline, span.start),
-            stop=_edge(timeline, span.stop),
+            start=_edge(timeline, span.start, exact),
+            stop=_edge(timeline, span.stop, exact),
             label=audit.classes[int(after_T[span.start])],
         )
         for span in runs_of(changed_T)
@@ -127,9 +110,18 @@ def _renamings(audit: Audit, before_T: IntArray, after_T: IntArray, video: str) 
     ]
 
 
-def _edge(timeline: Timeline, frame: int) -> Edge:
+def _exact_edges(own: Sequence[SpanEdit]) -> dict[int, float]:
+    """Times of edges that reviewers set between two frames, by the frame after."""
+    pairs = [pair for e in own for pair in ((e.start, e.start_seconds), (e.stop, e.stop_seconds))]
+    return {frame: seconds for frame, seconds in pairs if seconds is not None}
+
+
+def _edge(timeline: Timeline, frame: int, exact: Mapping[int, float]) -> Edge:
     """The edge before a frame, or after the last frame."""
     times_T = timeline.times_T
+    seconds = exact.get(frame, np.inf)
+    if 0 < frame < len(times_T) and times_T[frame - 1] < seconds <= times_T[frame]:
+        return Edge(after=seconds, at=seconds, middle=seconds - ROUNDING)
     if frame == 0:
         return Edge(after=-np.inf, at=0.0, middle=-np.inf)
     before = float(times_T[frame - 1])
@@ -151,12 +143,12 @@ def _current_files(audit: Audit) -> dict[str, str]:
     return files
 
 
-def _frames_off(audit: Audit, by_video: Mapping[str, Sequence[Correction]], out: Path) -> int:
+def _frames_off(audit: Audit, by_video: Mapping[str, Sequence[SpanEdit]], out: Path) -> int:
     """Number of frames that have another label than decided when the files are read back."""
     read = {annotation.video: annotation for annotation in changed_annotations(audit, out)}
     off = 0
     for video, own in by_video.items():
         annotation = audit.annotation(video)
-        wanted_T = corrected(annotation.labels_T, own, audit.classes)
+        wanted_T = edited(annotation.labels_T, own, audit.classes)
         off += int((read.get(video, annotation).labels_T != wanted_T).sum())
     return off

@@ -5,34 +5,39 @@ a span, both rows stay, and the later one counts. Rows become visible in the ord
 so that a reader who continues after the last number it saw misses none.
 """
 
+import json
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import IntegrityError
 
 from csl_dist.errors import ConfigError, StorageError
+from csl_dist.review.database import (
+    ANSWER_SECONDS,
+    ASSIGNMENTS,
+    REVIEWS,
+    engine_of,
+    storage_errors,
+    upgrade,
+)
+from csl_dist.review.edits import SpanEdit
 from csl_dist.storage.paths import RunPaths
+from csl_dist.storage.run_file import identity_of
 from csl_dist.storage.url import Storage
 
 OWN_RUN = "."
 """The name of a run in its own database, so that its root can be moved."""
-LOCK_SECONDS = 30
-"""How long a writer waits for other writers."""
-ANSWER_SECONDS = 5.0
-"""How long a request waits for others that wait for the database, before it is refused."""
 PAGE_ROWS = 1000
 
 
 class Decision(StrEnum):
-    """What a reviewer decides about a flagged span."""
+    """What a reviewer decides about a span."""
 
     CORRECT = "correct"
     """The annotated label is right."""
@@ -40,13 +45,21 @@ class Decision(StrEnum):
     """Another label is right, for the whole span."""
     BOUNDARY = "boundary"
     """Another label is right, for a span with other ends."""
+    EDITED = "edited"
+    """Other labels are right, as the edits say: a swap, a split, a boundary that moves."""
+    ORDER = "order"
+    """Labels name what is to be seen, but the steps come in the wrong order."""
     UNSURE = "unsure"
     WITHDRAWN = "withdrawn"
     """The reviewer took the earlier decision back."""
 
 
+ERRORS = (Decision.WRONG, Decision.BOUNDARY, Decision.EDITED, Decision.ORDER)
+"""Decisions that something is wrong."""
+
+
 class State(StrEnum):
-    """How far the review of a flag is."""
+    """How far the review of a span is."""
 
     UNDECIDED = "undecided"
     DECIDED = "decided"
@@ -54,7 +67,7 @@ class State(StrEnum):
 
 
 SpanKey = tuple[str, int, int]
-"""Video, start and stop of a flag."""
+"""Video, start and stop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,12 +86,31 @@ class NewReview:
     new_start: int | None = None
     new_stop: int | None = None
     """The right start and stop, for BOUNDARY."""
+    edits: tuple[SpanEdit, ...] | None = None
+    """What changes; None is what label, start and stop say."""
     reviewer: str
     comment: str = ""
 
     @property
     def span(self) -> SpanKey:
         return self.video, self.start, self.stop
+
+    @property
+    def changes(self) -> tuple[SpanEdit, ...]:
+        """The edits that the decision comes down to; empty where labels stay."""
+        if self.edits is not None:
+            return self.edits
+        if self.label is None:
+            return ()
+        start = self.start if self.new_start is None else self.new_start
+        stop = self.stop if self.new_stop is None else self.new_stop
+        return (SpanEdit(start=start, stop=stop, label=self.label),)
+
+    @property
+    def verdict(self) -> object:
+        """Equal for two decisions that say the same."""
+        edits = frozenset((edit.start, edit.stop, edit.label) for edit in self.changes)
+        return edits or self.decision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,73 +122,27 @@ class Review(NewReview):
     when: datetime
 
 
-METADATA = sa.MetaData()
-REVIEWS = sa.Table(
-    "csl_reviews",
-    METADATA,
-    sa.Column("number", sa.Integer, primary_key=True, autoincrement=True),
-    sa.Column("audit", sa.Text, nullable=False),
-    sa.Column("key", sa.Text, nullable=False),
-    sa.Column("when", sa.DateTime(timezone=True), nullable=False),
-    sa.Column("revision", sa.Integer, nullable=False),
-    sa.Column("video", sa.Text, nullable=False),
-    sa.Column("start", sa.Integer, nullable=False),
-    sa.Column("stop", sa.Integer, nullable=False),
-    sa.Column("decision", sa.Text, nullable=False),
-    sa.Column("label", sa.Text),
-    sa.Column("new_start", sa.Integer),
-    sa.Column("new_stop", sa.Integer),
-    sa.Column("reviewer", sa.Text, nullable=False),
-    sa.Column("comment", sa.Text, nullable=False),
-    sa.UniqueConstraint("audit", "key"),
-    sa.Index("csl_reviews_of_audit", "audit", "number"),
-    # A number is never used twice, even if the last row is lost.
-    sqlite_autoincrement=True,
-)
-
-APPEND_ONLY = {
-    "sqlite": [
-        f"""CREATE TRIGGER csl_reviews_no_{verb.lower()} BEFORE {verb} ON csl_reviews
-        BEGIN SELECT RAISE(ABORT, 'reviews can only be added'); END"""
-        for verb in ("UPDATE", "DELETE")
-    ],
-    "postgresql": [
-        """CREATE FUNCTION csl_reviews_refuse() RETURNS trigger LANGUAGE plpgsql AS
-        $$ BEGIN RAISE EXCEPTION 'reviews can only be added'; END $$""",
-        """CREATE TRIGGER csl_reviews_only_added BEFORE UPDATE OR DELETE OR TRUNCATE
-        ON csl_reviews EXECUTE FUNCTION csl_reviews_refuse()""",
-    ],
-}
-for dialect, statements in APPEND_ONLY.items():
-    for statement in statements:
-        # DDL replaces text after a percent sign; these statements have none.
-        sa.event.listen(REVIEWS, "after_create", sa.DDL(statement).execute_if(dialect=dialect))
-
-
 class ReviewStore:
     """The decisions on one audit."""
 
     def __init__(self, url: str, audit: str):
-        self._engine = _engine(url)
+        self._engine = engine_of(url)
         self._audit = audit
 
     def __repr__(self) -> str:
         return f"ReviewStore({self._engine.url.render_as_string()!r}, {self._audit!r})"
 
     def create(self) -> None:
-        """Creates the table if it does not exist."""
-        with self._errors():
-            try:
-                METADATA.create_all(self._engine)
-            except SQLAlchemyError:
-                # Another process may have created it in the meantime.
-                if not sa.inspect(self._engine).has_table(REVIEWS.name):
-                    raise
+        """Creates the tables if they do not exist; those of an earlier version are brought up."""
+        with storage_errors(self._engine):
+            upgrade(self._engine)
 
     def append(self, new: NewReview) -> Review:
         """Saves a decision; if its key is saved already, returns that one."""
-        values = {**asdict(new), "audit": self._audit, "when": datetime.now(UTC)}
-        with self._errors():
+        edits = None if new.edits is None else json.dumps([edit.as_json() for edit in new.edits])
+        made = {"audit": self._audit, "when": datetime.now(UTC), "edits": edits}
+        values = asdict(new) | made
+        with storage_errors(self._engine):
             try:
                 with self._engine.begin() as connection:
                     if self._engine.dialect.name == "postgresql":
@@ -180,26 +166,39 @@ class ReviewStore:
             .order_by(REVIEWS.c.number)
             .limit(limit)
         )
-        with self._errors(), self._engine.connect() as connection:
+        with storage_errors(self._engine), self._engine.connect() as connection:
             return [_review(row) for row in connection.execute(wanted)]
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except SQLAlchemyError as error:
-            reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
-            where = self._engine.url.render_as_string()
-            raise StorageError(f"the reviews in {where} can't be used: {reason}") from error
+    def put_assignment(self, rule: Mapping[str, Any]) -> None:
+        """Saves who reviews what from now on."""
+        values = {"audit": self._audit, "when": datetime.now(UTC), "rule": json.dumps(dict(rule))}
+        with storage_errors(self._engine), self._engine.begin() as connection:
+            connection.execute(sa.insert(ASSIGNMENTS).values(values))
+
+    def assignment(self) -> dict[str, Any] | None:
+        """Who reviews what; None where nobody has been assigned anything."""
+        wanted = (
+            sa.select(ASSIGNMENTS.c.rule)
+            .where(ASSIGNMENTS.c.audit == self._audit)
+            .order_by(ASSIGNMENTS.c.number.desc())
+            .limit(1)
+        )
+        with storage_errors(self._engine), self._engine.connect() as connection:
+            found = connection.execute(wanted).scalar()
+        rule: dict[str, Any] | None = None if found is None else json.loads(found)
+        return rule
 
 
 class CurrentDecisions:
     """Each reviewer's last decision on each span; reads only the new rows of the store."""
 
-    def __init__(self, store: ReviewStore, revision: int | None):
-        """Of one audit, or of all where its number is None."""
+    def __init__(self, store: ReviewStore, place_of: Callable[[Review], SpanKey | None]):
+        """`place_of` gives the span that a decision is about now; None where it no longer counts.
+
+        `of_revision` and `csl_dist.review.carried` make such functions.
+        """
         self._store = store
-        self._revision = revision
+        self._place_of = place_of
         self._lock = threading.Lock()
         self.last = 0
         """Number of the newest decision that was read."""
@@ -214,8 +213,9 @@ class CurrentDecisions:
             while new := self._store.after(self.last):
                 self.last = new[-1].number
                 for review in new:
-                    if self._revision in (None, review.revision):
-                        self._add(review)
+                    span = self._place_of(review)
+                    if span is not None:
+                        self._add(span, review)
             return {
                 span: sorted(by_reviewer.values(), key=lambda review: review.number)
                 for span, by_reviewer in self._by_span.items()
@@ -224,23 +224,32 @@ class CurrentDecisions:
         finally:
             self._lock.release()
 
-    def _add(self, review: Review) -> None:
-        by_reviewer = self._by_span.setdefault(review.span, {})
+    def _add(self, span: SpanKey, review: Review) -> None:
+        by_reviewer = self._by_span.setdefault(span, {})
         by_reviewer.pop(review.reviewer, None)
         if review.decision is not Decision.WITHDRAWN:
             by_reviewer[review.reviewer] = review
 
 
+def of_revision(revision: int | None) -> Callable[[Review], SpanKey | None]:
+    """Decisions on one audit, or on all where its number is None, each at its own span."""
+    return lambda review: review.span if revision in (None, review.revision) else None
+
+
 def judged_spans(root: str) -> dict[SpanKey, str | None]:
     """The right label of spans that reviewers of any audit agree on; None for the annotated one.
 
-    From the database in a root on this machine; of other databases the root knows nothing.
+    Of a decision that changes several spans it is the first one's label. From the database in a
+    root on this machine; of other databases the root knows nothing.
     """
     if "://" in Storage(root).url or not (Path(Storage(root).url) / RunPaths.REVIEWS).exists():
         return {}
+    store = store_of(root, None)
+    store.create()
     judged = {}
-    for span, reviews in CurrentDecisions(store_of(root, None), None).by_span().items():
-        labels = {r.label for r in reviews if r.decision is not Decision.UNSURE}
+    for span, reviews in CurrentDecisions(store, of_revision(None)).by_span().items():
+        sure = [r for r in reviews if r.decision not in (Decision.UNSURE, Decision.ORDER)]
+        labels = {r.changes[0].label if r.changes else None for r in sure}
         if len(labels) == 1:
             judged[span] = labels.pop()
     return judged
@@ -256,53 +265,23 @@ def state_of(reviews: Sequence[Review]) -> State:
 def is_disputed(reviews: Sequence[Review]) -> bool:
     """Whether reviewers who are sure disagree about the label or the boundary."""
     sure = [review for review in reviews if review.decision is not Decision.UNSURE]
-    return len({(r.decision, r.label, r.new_start, r.new_stop) for r in sure}) > 1
+    return len({review.verdict for review in sure}) > 1
 
 
 def store_of(root: str, database: str | None) -> ReviewStore:
     """The reviews of a run: in the given database, or in the run root."""
     url = Storage(root).url
-    if database is not None:
-        return ReviewStore(database, url)
-    if "://" in url:
+    if database is None and "://" in url:
         raise ConfigError(
             f"{root} is not on this machine, so that its reviews need a database; give "
             "--database sqlite:///reviews.db or postgresql://USER@HOST/NAME"
         )
-    return ReviewStore(f"sqlite:///{Path(url) / RunPaths.REVIEWS}", OWN_RUN)
-
-
-@lru_cache(maxsize=64)
-def _engine(text: str) -> sa.Engine:
-    """One engine, with its pool of connections, per database and process."""
-    url = _known_url(text)
-    # Waits for other writers instead of failing at once.
-    if url.get_backend_name() == "sqlite":
-        return sa.create_engine(url, connect_args={"timeout": LOCK_SECONDS}, pool_pre_ping=True)
-    return sa.create_engine(
-        url,
-        connect_args={"connect_timeout": int(ANSWER_SECONDS)},
-        pool_pre_ping=True,
-        pool_timeout=ANSWER_SECONDS,
-    )
-
-
-def _known_url(text: str) -> URL:
-    try:
-        url = make_url(text)
-        if url.drivername in ("postgresql", "postgres"):
-            url = url.set(drivername="postgresql+psycopg")
-        url.get_dialect()
-    except (ArgumentError, NoSuchModuleError, ValueError):
-        raise ConfigError(
-            "--database is not the URL of a database; give sqlite:///FILE or "
-            "postgresql://USER:PASSWORD@HOST/NAME"
-        ) from None
-    if url.get_backend_name() not in APPEND_ONLY:
-        raise ConfigError(
-            f"--database names {url.get_backend_name()}, but reviews need sqlite or postgresql"
-        )
-    return url
+    # Another run at the same place has audits of the same numbers, and none of these decisions.
+    identity = identity_of(root)
+    suffix = f"#{identity}" if identity else ""
+    if database is not None:
+        return ReviewStore(database, url + suffix)
+    return ReviewStore(f"sqlite:///{Path(url) / RunPaths.REVIEWS}", OWN_RUN + suffix)
 
 
 def _review(row: sa.Row[tuple[object, ...]]) -> Review:
@@ -311,4 +290,8 @@ def _review(row: sa.Row[tuple[object, ...]]) -> Review:
     when: datetime = values.pop("when")
     # SQLite does not store a time zone.
     when = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
-    return Review(**values | {"when": when, "decision": Decision(values["decision"])})
+    edits = values.pop("edits")
+    if edits is not None:
+        edits = tuple(SpanEdit(**edit) for edit in json.loads(edits))
+    made = {"when": when, "decision": Decision(values["decision"]), "edits": edits}
+    return Review(**values | made)

@@ -16,11 +16,14 @@ import pandas as pd
 from csl_dist.audit.reader import Audit, open_audit
 from csl_dist.audit.revision import AuditStore
 from csl_dist.errors import CslError, DataError, StorageError
+from csl_dist.review.carried import decisions_on
+from csl_dist.review.learning import expected_errors, verdicts
+from csl_dist.review.segments import segment_table
 from csl_dist.review.store import CurrentDecisions, ReviewStore, store_of
 from csl_dist.service.settings import audit_ids
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.url import Storage
-from csl_dist.types import Video
+from csl_dist.types import FloatArray, Video
 
 MAX_OPEN = 16
 """Audits that are kept open."""
@@ -28,6 +31,8 @@ CHECK_SECONDS = 3.0
 """Time between two checks whether an audit changed."""
 UNFINISHED_SECONDS = 10.0
 """The same for a run that is not finished."""
+LEARN_AFTER = 5
+"""Decisions after which flags are ranked anew."""
 
 Key = tuple[str, int | None]
 """Run root and number of an audit; None is the newest."""
@@ -51,6 +56,7 @@ class OpenAudit:
         self.audit: Audit = open_audit(root, revision=revision)
         self._root, self._database = root, database
         self._lock = threading.Lock()
+        self._learnt: tuple[int, FloatArray] | None = None
 
     def is_outdated(self) -> bool:
         """Whether the run changed; looks at its files only every few seconds."""
@@ -94,11 +100,32 @@ class OpenAudit:
     @cached_property
     def decisions(self) -> CurrentDecisions:
         """The decisions that count now."""
-        return CurrentDecisions(self.reviews, self.audit.revision)
+        return decisions_on(self.audit, self.reviews)
+
+    def segments(self) -> pd.DataFrame:
+        """All segments of the audited videos, flagged or not; computed once."""
+        with self._lock:
+            return self._segments
+
+    def expected(self) -> tuple[int, FloatArray]:
+        """How likely each flag is an error, by the decisions so far, and the newest of these.
+
+        Computed again after every few decisions, so that a list does not change at each.
+        """
+        current = self.decisions.by_span()
+        last = self.decisions.last
+        with self._lock:
+            if self._learnt is None or not 0 <= last - self._learnt[0] < LEARN_AFTER:
+                self._learnt = last, expected_errors(self.audit.flags(), verdicts(current))
+            return self._learnt
 
     @cached_property
     def _videos(self) -> pd.DataFrame:
         return self.audit.videos()
+
+    @cached_property
+    def _segments(self) -> pd.DataFrame:
+        return segment_table(self.audit)
 
 
 class AuditPool:

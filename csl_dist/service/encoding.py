@@ -87,4 +87,4 @@ def review_row(review: Review) -> dict[str, Any]:
     """A decision without its key, which only its sender needs."""
     row = asdict(review)
     del row["key"]
-    return row
+    return row | {"edits": [edit.as_json() for edit in review.changes]}

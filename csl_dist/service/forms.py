@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from csl_dist.review.store import Decision
+from csl_dist.review.assignment import DealtBy
+from csl_dist.review.store import Decision, State
 from csl_dist.service.settings import MAX_COLUMNS, MAX_COMMENT, MAX_FRAMES_LISTED, MAX_ID, MAX_PAGE
 
 MAX_FRAME = 100_000_000
@@ -37,8 +38,101 @@ class Values(StrEnum):
     LOG_PROBABILITY = "log_probability"
 
 
+class Source(StrEnum):
+    """Which spans."""
+
+    FLAGS = "flags"
+    SEGMENTS = "segments"
+    """All segments, flagged or not, the most suspicious first."""
+    SAMPLE = "sample"
+    """Segments that a certificate drew."""
+    MISSED = "missed"
+    """Errors that reviewers marked where there is no flag."""
+
+
+class Sort(StrEnum):
+    RANK = "rank"
+    EXPECTED = "expected"
+    """By the probability of an error that the decisions so far suggest."""
+    LENGTH = "length"
+    VIDEO = "video"
+
+
+class FlagsQuery(BaseModel):
+    """Which spans, in which order."""
+
+    model_config = ConfigDict(extra="forbid")
+    source: Source = Source.FLAGS
+    video: Annotated[str, Field(max_length=MAX_ID)] | None = None
+    label: Annotated[str, Field(max_length=MAX_ID)] | None = Field(
+        default=None, description="Annotated or suggested."
+    )
+    annotated: Annotated[str, Field(max_length=MAX_ID)] | None = None
+    suggested: Annotated[str, Field(max_length=MAX_ID)] | None = None
+    kind: Annotated[str, Field(max_length=40)] | None = None
+    annotator: Annotated[str, Field(max_length=MAX_ID)] | None = Field(
+        default=None, description="Who labelled the video."
+    )
+    procedure: Annotated[str, Field(max_length=MAX_ID)] | None = None
+    reviewer: Annotated[str, Field(max_length=100)] | None = Field(
+        default=None, description="Who reviewed it."
+    )
+    assigned: Annotated[str, Field(max_length=100)] | None = Field(
+        default=None, description="Who is to review it."
+    )
+    min_score: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    min_expected: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        default=None, description="Least probability of an error; of flags only."
+    )
+    from_seconds: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    to_seconds: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    text: Annotated[str, Field(max_length=MAX_ID)] = Field(
+        default="", description="Words of the video's id, labels or reason."
+    )
+    state: State | None = None
+    sort: Sort = Sort.RANK
+    offset: Annotated[int, Field(ge=0, le=10**9)] = 0
+    limit: Annotated[int, Field(ge=1, le=MAX_PAGE)] = 100
+    revision: Revision = None
+
+
+class ReviewEdit(BaseModel):
+    """A span that gets another label by a decision."""
+
+    model_config = ConfigDict(extra="forbid")
+    start: Frame
+    stop: Frame
+    label: Name
+    start_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
+        default=None, description="The exact time of the edge, between two frames."
+    )
+    stop_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+
+    @model_validator(mode="after")
+    def _check_span(self) -> "ReviewEdit":
+        if self.start >= self.stop:
+            raise ValueError("stop must be above start")
+        return self
+
+
+class AssignmentForm(BaseModel):
+    """Who reviews which flags."""
+
+    model_config = ConfigDict(extra="forbid")
+    reviewers: Annotated[
+        list[
+            Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
+        ],
+        Field(min_length=1, max_length=100),
+    ]
+    by: DealtBy = DealtBy.SHARE
+    double: Annotated[float, Field(ge=0, le=1)] = Field(
+        default=0.0, description="Share of the flags that two people review."
+    )
+
+
 class ReviewForm(BaseModel):
-    """A decision on a flagged span."""
+    """A decision on a span: a flag, a segment, or any other."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -73,6 +167,9 @@ class ReviewForm(BaseModel):
     )
     new_start: Frame | None = None
     new_stop: Frame | None = None
+    edits: Annotated[list[ReviewEdit], Field(min_length=1, max_length=50)] | None = Field(
+        default=None, description="What changes, for `edited`; later ones overwrite earlier ones."
+    )
     reviewer: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
     comment: Annotated[str, StringConstraints(max_length=MAX_COMMENT)] = ""
 
@@ -91,6 +188,8 @@ class ReviewForm(BaseModel):
             raise ValueError(
                 "the decision 'boundary', and no other, needs both new_start and new_stop"
             )
+        if (self.edits is not None) != (self.decision is Decision.EDITED):
+            raise ValueError("the decision 'edited', and no other, needs edits")
         if self.start >= self.stop:
             raise ValueError("stop must be above start")
         if moved and (

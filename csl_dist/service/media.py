@@ -3,6 +3,7 @@
 import io
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -12,13 +13,14 @@ from PIL import Image
 from csl_dist.config import DatasetConfig
 from csl_dist.data.media.frames import FrameFolder
 from csl_dist.data.media.sources import VIDEO_SUFFIXES
-from csl_dist.data.media.video import VideoFile, whole_frames
+from csl_dist.data.media.transcoding import playable_copy
+from csl_dist.data.media.video import VideoFile, upright, whole_frames
 from csl_dist.errors import DataError
 from csl_dist.service.audits import NotFoundError
 from csl_dist.types import Annotation, Media, Video
 
 PLAYABLE = (".mp4", ".m4v", ".mov", ".webm")
-"""Files that browsers play; others are shown frame by frame."""
+"""Files that browsers play; of others a copy is made that they play."""
 CACHED_PICTURES = 256
 CACHED_FOLDERS = 16
 
@@ -26,24 +28,51 @@ Folders = tuple[str, ...]
 """Real paths of folders that videos may be shown from."""
 
 
-def shown_as(video: Video, annotation: Annotation, folders: Folders) -> tuple[str, str | None]:
-    """How the page shows a video, and a note about it."""
+@dataclass(frozen=True, slots=True)
+class Showing:
+    """How the page shows a video."""
+
+    media: str
+    note: str | None = None
+    is_preparing: bool = False
+    """Whether a file that browsers play is being made."""
+
+
+def shown_as(video: Video, annotation: Annotation, folders: Folders) -> Showing:
+    """How the page shows a video; starts to make a copy of a file that browsers do not play."""
     if video.media is Media.FEATURES:
-        return "features", "This run reads ready-made features, so there is no picture."
+        return Showing("features", "This run reads ready-made features, so there is no picture.")
     if not may_show(video, folders):
-        return "missing", outside(video)
+        return Showing("missing", outside(video))
     if not Path(video.source).exists():
-        return (
-            "missing",
-            f"{video.source} is not on the machine of this service, so there is no picture.",
-        )
+        words = f"{video.source} is not on the machine of this service, so there is no picture."
+        return Showing("missing", words)
     if video.media is Media.FRAMES:
-        return "frames", None
+        return Showing("frames")
     if not annotation.plays_as_is:
-        return "frames", "Steps of this video were swapped on purpose, so single frames are shown."
-    if Path(video.source).suffix.lower() not in PLAYABLE:
-        return "frames", "Browsers can't play this kind of file, so single frames are shown."
-    return "video", None
+        words = "Steps of this video were swapped on purpose, so single frames are shown."
+        return Showing("frames", words)
+    if is_playable(video.source):
+        return Showing("video")
+    copy = playable_copy(video.source)
+    if copy.path is not None:
+        return Showing("video")
+    if copy.problem is not None:
+        return Showing("frames", f"Single frames are shown: {copy.problem}.")
+    words = f"A copy that browsers play is being made, {copy.share:.0%}; until then, single frames."
+    return Showing("frames", words, is_preparing=True)
+
+
+def is_playable(source: str) -> bool:
+    return Path(source).suffix.lower() in PLAYABLE
+
+
+def played_file(video: Video) -> Path | None:
+    """The file that the page plays: the video's own, or its copy; None where there is neither."""
+    path = Path(os.path.realpath(video.source))
+    if video.media is not Media.VIDEO or not path.is_file():
+        return None
+    return path if is_playable(video.source) else playable_copy(video.source).path
 
 
 def media_folders(config: DatasetConfig, more: Sequence[str]) -> Folders:
@@ -101,8 +130,9 @@ def _jpeg(source: str, media: Media, fps: float, changed: int, seconds: float, w
                 return _encoded(picture.convert("RGB"), width)
         except OSError as error:
             raise DataError(f"{path} can't be read ({error}); replace it") from error
-    [pixels] = whole_frames(VideoFile(source).decode(np.array([seconds])))
-    return _encoded(Image.fromarray(pixels), width)
+    file = VideoFile(source)
+    [pixels] = whole_frames(file.decode(np.array([seconds])))
+    return _encoded(Image.fromarray(upright(pixels, file.rotation())), width)
 
 
 @lru_cache(CACHED_FOLDERS)

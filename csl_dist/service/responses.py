@@ -31,6 +31,16 @@ class AuditEntry(BaseModel):
     flags: int | None = Field(default=None, description="None as long as the run is not flagged.")
 
 
+class EditRow(BaseModel):
+    """Frames that get another label."""
+
+    start: int
+    stop: int
+    label: str
+    start_seconds: float | None = None
+    stop_seconds: float | None = None
+
+
 class ClassEntry(BaseModel):
     name: str
     colour: str
@@ -43,7 +53,11 @@ class AuditFacts(BaseModel):
     root: str
     revision: int
     revisions: list[int]
-    classes: list[ClassEntry]
+    classes: list[ClassEntry] = Field(description="By class id.")
+    class_order: list[int] = Field(description="Class ids in the order of the procedure.")
+    kinds: list[str] = Field(description="Kinds of flags that there are.")
+    annotators: list[str]
+    procedures: list[str]
     scorers: list[str]
     scorer: str = Field(description="The default scorer of requests.")
     score: str | None = Field(
@@ -52,6 +66,7 @@ class AuditFacts(BaseModel):
     deciding_scorer: str | None
     num_videos: int
     num_flags: int | None
+    num_sampled: int = Field(description="Segments that a certificate drew; 0 without one.")
     missing: list[str] = Field(description="What is not finished, one sentence each.")
     calibration: str | None
 
@@ -84,8 +99,10 @@ class VideoFacts(BaseModel):
     num_frames: int
     duration: float
     fps: float
+    source_fps: float = Field(description="Frames per second of the file itself.")
     media: Literal["video", "frames", "features", "missing"]
     note: str | None = Field(description="Why there is no picture, or why single frames are shown.")
+    preparing: bool = Field(description="Whether a file that browsers play is being made.")
     labels: list[list[int]] = Field(
         description="Runs of equal labels: start, stop, class id; -1 is unlabelled."
     )
@@ -94,6 +111,7 @@ class VideoFacts(BaseModel):
     )
     threshold: float | None
     flags: list[dict[str, Any]]
+    proposals: dict[int, list[EditRow]] = Field(description="The fix of each flag, by rank.")
     known_errors: list[dict[str, Any]]
 
 
@@ -110,12 +128,14 @@ class ReviewRow(BaseModel):
     label: str | None
     new_start: int | None
     new_stop: int | None
+    edits: list[EditRow] = Field(description="What the decision changes; empty if nothing.")
     reviewer: str
     comment: str
 
 
 class ReviewPage(BaseModel):
     reviews: list[ReviewRow]
+    newest: int = Field(description="The newest audit; a page that shows another is outdated.")
     last: int = Field(description="Give it as `after` in the next request.")
 
 
@@ -131,13 +151,17 @@ class FlagRow(BaseModel):
     kind_confidence: float | None
     label: str
     suggested: str
-    suggested_probability: float
+    suggested_probability: float | None
     why: str
     probability: float | None = Field(description="That it is an error, where that is known.")
     fix: str | None = Field(description="An edit and its frames, such as `rename 10 20`.")
     fix_label: str | None
     fix_start: int | None
     fix_stop: int | None
+    expected: float | None = Field(
+        description="The same after the decisions so far, on this flag and on others."
+    )
+    assigned: tuple[str, ...] = Field(description="Who is to review it.")
     state: State
     reviews: list[ReviewRow] = Field(description="The last decision of each reviewer.")
     # The last, as the name hides the type.
@@ -163,7 +187,65 @@ class Progress(BaseModel):
     precision_low: float | None = Field(description="95 % interval (Wilson), lower end.")
     precision_high: float | None
     reviewers: dict[str, int] = Field(description="Number of decided flags by reviewer.")
+    missed: int = Field(description="Errors that reviewers marked where there is no flag.")
+    next_flags: int = Field(description="Flags that are looked at next, the likeliest errors.")
+    next_errors: float = Field(description="How many of these are expected to be errors.")
+    pairs: int = Field(description="Pairs of decisions of two people on the same span.")
+    agree: float | None = Field(description="Share of these that say the same.")
+    kappa: float | None = Field(description="Cohen's kappa of these: error or not.")
     last: int = Field(description="The number of the newest decision; 0 before the first.")
+
+
+class EffortPoint(BaseModel):
+    """What it brings to review all flags that are at least so likely an error."""
+
+    min_expected: float
+    flags: int
+    minutes: float
+    errors: float
+
+
+class Group(BaseModel):
+    """Open flags that say the same of different places."""
+
+    kind: str
+    label: str
+    suggested: str
+    flags: int
+    expected: float = Field(description="Mean probability of an error.")
+
+
+class AssignmentFacts(BaseModel):
+    """Who reviews which flags, and how far everybody is."""
+
+    reviewers: list[str]
+    by: str | None
+    double: float
+    counts: dict[str, int] = Field(description="Flags by reviewer.")
+    done: dict[str, int]
+
+
+class CertificateFacts(BaseModel):
+    """What a certificate says so far."""
+
+    sampled: int
+    judged: int
+    right: float = Field(description="Share of seconds whose label is right.")
+    right_low: float
+    right_high: float
+    confidence: float
+    claim: float
+    still_needed: int | None = Field(description="Reviews until the claim holds; None: never.")
+    sentence: str
+
+
+class FrameOf(BaseModel):
+    video: str
+    frame: int
+
+
+class Prediction(BaseModel):
+    runs: list[list[int]] = Field(description="What models predict: start, stop, class id.")
 
 
 class Change(BaseModel):

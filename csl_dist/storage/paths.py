@@ -12,6 +12,8 @@ class RunPaths:
 
     RUN = "run.json"
     """Config and versions of the last command."""
+    IDENTITY = "id.json"
+    """Written once, with the first command: tells a run from another that had its place before."""
     LOCK = "lock.json"
     """Who writes to the root, while somebody does."""
     VIDEO_LIST = "videos.parquet"
@@ -23,6 +25,7 @@ class RunPaths:
     TRAINING = "training.json"
     """In a fold: which of its trainings was asked for last."""
     REPORT = "report.html"
+    CERTIFICATE = "certificate.html"
     REVIEWS = "reviews.db"
     """Decisions of reviewers, in a root on this machine, unless a database is named."""
 
@@ -47,6 +50,8 @@ class RunPaths:
     CORRECTIONS = "corrections.parquet"
     """In an audit under corrected labels: the spans whose label changed."""
     METRICS = "metrics.json"
+    SAMPLE = "sample.json"
+    """In an audit: segments that were drawn for a certificate."""
     REMOVED = "removed.json"
     """What stays of an audit that was removed, so that its number is never used again."""
 
@@ -93,7 +98,15 @@ class RunPaths:
         """Paths of all that a run of these scorers keeps in its root, on this machine."""
         if not self.root.is_local:
             return []
-        files = (self.RUN, self.LOCK, self.VIDEO_LIST, self.SOURCES, self.PULSE, self.REVIEWS)
+        files = (
+            self.RUN,
+            self.IDENTITY,
+            self.LOCK,
+            self.VIDEO_LIST,
+            self.SOURCES,
+            self.PULSE,
+            self.REVIEWS,
+        )
         names = (*files, self.REPORT, *self.RESERVED, *map(key_part, scorers))
         return [f"{self.root.url}/{name}" for name in names]
 

@@ -21,14 +21,15 @@ from starlette.testclient import TestClient
 import csl_dist
 from csl_dist.audit.relabel import relabel
 from csl_dist.errors import ConfigError, StorageError
+from csl_dist.review.database import REVIEWS
 from csl_dist.review.store import (
-    REVIEWS,
     CurrentDecisions,
     Decision,
     NewReview,
     Review,
     ReviewStore,
     is_disputed,
+    of_revision,
     store_of,
 )
 from csl_dist.service import audits
@@ -169,7 +170,7 @@ def test_eight_threads_of_one_process_write_at_once(store: ReviewStore) -> None:
 
 
 def test_current_decisions_are_the_last_of_each_reviewer(store: ReviewStore) -> None:
-    decisions = CurrentDecisions(store, revision=0)
+    decisions = CurrentDecisions(store, of_revision(0))
     store.append(review())
     store.append(review(reviewer="Bob", decision=Decision.CORRECT, label=None))
     store.append(review(revision=1, reviewer="Cid"))
@@ -275,7 +276,9 @@ def test_two_reviewers_see_each_others_decisions(made_root: str, database: str) 
         ({"new_start": 3}, 422, "boundary"),
         ({"decision": "boundary", "new_start": 9, "new_stop": 3}, 422, "above"),
         ({"decision": "boundary", "new_start": 9, "new_stop": 999}, 400, "300 frames"),
-        ({"start": 0, "stop": 7}, 404, "no flag"),
+        ({"start": 0, "stop": 999}, 400, "300 frames"),
+        ({"decision": "edited", "label": None}, 422, "needs edits"),
+        ({"edits": [{"start": 1, "stop": 5, "label": "a"}]}, 422, "needs edits"),
         ({"video": "v9"}, 404, "no video"),
         ({"reviewer": "  "}, 422, "reviewer"),
         ({"comment": "x" * 3000}, 422, "comment"),
@@ -291,7 +294,8 @@ def test_decisions_that_make_no_sense_are_refused(
     client = client_of(made_root)
     answer = client.post("/api/audits/run/reviews", json={**decision(start, stop), **changes})
     assert words in refusal(answer, status)
-    assert client.get("/api/audits/run/reviews").json() == {"reviews": [], "last": 0}
+    kept = client.get("/api/audits/run/reviews").json()
+    assert kept == {"reviews": [], "last": 0, "newest": 1}
 
 
 def test_decision_on_an_audit_that_was_made_anew_is_refused(
@@ -311,7 +315,8 @@ def test_decision_on_an_audit_that_was_made_anew_is_refused(
     assert flag_of(made_root) == span
     late = client.post(path, json=decision(*span, revision=1))
     assert "load the page again" in refusal(late, 409)
-    assert client.get("/api/audits/run/progress").json()["decided"] == 0
+    # The labels that the first decision is about are as they were, so that it still counts.
+    assert client.get("/api/audits/run/progress").json()["decided"] == 1
     assert client.get("/api/audits/run/progress?revision=1").json()["decided"] == 1
     assert client.post(path, json=decision(*span, revision=2)).status_code == 201
 

@@ -2,10 +2,6 @@
 
 import re
 import shutil
-import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,17 +9,13 @@ from typing import Any
 import made_run
 import pandas as pd
 import pytest
-import uvicorn
+from review_page import Reviewer, put_flags, read_flags, serving
 
 import csl_dist
 from csl_dist.audit.relabel import relabel
 from csl_dist.review.store import store_of
 from csl_dist.service import audits
-from csl_dist.service.app import create_app
-from csl_dist.service.settings import ServiceSettings
-from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.run_file import put_videos, read_videos
-from csl_dist.storage.tables import put_table, read_table
 from csl_dist.types import Split
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -35,36 +27,6 @@ MORE_SPANS = [
     ("v3", 220, 260, "c", "b"),
     ("v2", 230, 280, "c", "a"),
 ]
-
-
-@contextmanager
-def serving(*roots: str, **given: Any) -> Iterator[str]:
-    for root in roots:
-        store_of(root, None).create()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
-    settings = ServiceSettings(roots=roots, port=port, **given)
-    server = uvicorn.Server(
-        uvicorn.Config(create_app(settings), port=port, log_level="warning", access_log=False)
-    )
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    try:
-        while not server.started:
-            assert thread.is_alive()
-        yield settings.address
-    finally:
-        server.should_exit = True
-        thread.join(timeout=20)
-
-
-def read_flags(paths: RunPaths) -> pd.DataFrame:
-    return read_table(paths.audit(1), paths.FLAGS)
-
-
-def put_flags(paths: RunPaths, table: pd.DataFrame) -> None:
-    put_table(paths.audit(1), paths.FLAGS, table)
 
 
 def more_flags(root: str) -> None:
@@ -87,44 +49,8 @@ def root(made_root: str) -> str:
     return made_root
 
 
-class Reviewer:
-    """Somebody at a browser; whatever the page complains about is a problem."""
-
-    def __init__(self, browser: Any, address: str, name: str, **context: Any):
-        self.problems: list[str] = []
-        options = {"viewport": {"width": 1280, "height": 900}, **context}
-        self.context = browser.new_context(**options)
-        self.page = self.context.new_page()
-        self.page.set_default_timeout(60_000)
-        self.page.on("console", lambda m: self.problems.append(m.text))
-        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
-        self.page.on(
-            "response",
-            lambda r: self.problems.append(f"{r.status} {r.url}") if r.status >= 400 else None,
-        )
-        self.page.goto(address)
-        self.page.locator("#name-dialog").wait_for()
-        self.page.keyboard.type(name)
-        self.page.keyboard.press("Enter")
-        self.see("body[data-drawn]")
-
-    def see(self, selector: str, text: str | re.Pattern[str] | None = None) -> Any:
-        found = self.page.locator(selector)
-        found.first.wait_for(state="attached")
-        if text is not None:
-            playwright.expect(found).to_contain_text(text, timeout=60_000)
-        return found
-
-    def press(self, *keys: str) -> None:
-        for key in keys:
-            self.page.keyboard.press(key)
-
-    def at_rank(self, rank: int) -> None:
-        self.see(f"#span-title[data-rank='{rank}']")
-
-    def leave(self) -> None:
-        self.context.close()
-        assert self.problems == []
+def clock(seconds: float) -> str:
+    return f"{int(seconds // 60)}:{seconds % 60:05.2f}"
 
 
 def drawn(reviewer: Reviewer, change: str) -> float:
@@ -175,8 +101,8 @@ def test_five_spans_are_reviewed_by_keyboard_and_found_after_a_reload(
         ada.see("#history", "blurred")
         ada.press("Enter")
         ada.at_rank(5)
-        ada.press("b", *["ArrowRight"] * 4, "[")  # the boundary is off by four frames
-        ada.see("#boundary-help", "from frame 224 to 259")
+        ada.press("b", *["ArrowRight"] * 8, "[")  # four frames of the audit, eight of the file
+        ada.see("#draft-edits", "b from frame 224 to 259")
         ada.press("Enter")
         ada.see("#progress-text", "5 of 6 reviewed")
         ada.see("#progress-text", "75 %")
@@ -186,7 +112,7 @@ def test_five_spans_are_reviewed_by_keyboard_and_found_after_a_reload(
         ada.at_rank(5)
         ada.see("#progress-text", "5 of 6 reviewed")
         marks = ada.see(".item .mark").all_inner_texts()
-        assert marks == ["✗ wrong", "✓ right", "✗ wrong", "? unsure", "⇔ moved", ""]
+        assert marks == ["✗ wrong", "✓ right", "✗ wrong", "? unsure", "✎ changed", ""]
         ada.press("z")  # undo works on the span that is shown
         ada.see("#progress-text", "4 of 6 reviewed")
         ada.press("Enter")
@@ -198,7 +124,7 @@ def test_five_spans_are_reviewed_by_keyboard_and_found_after_a_reload(
         ("correct", None),
         ("wrong", "c"),
         ("unsure", None),
-        ("boundary", "b"),
+        ("edited", None),
         ("withdrawn", None),
     ]
 
@@ -224,7 +150,7 @@ def test_undo_finds_its_span_whatever_the_filters_are_now(browser: Any, root: st
         ada.press("j", "j", "c")
         ada.see("#progress-text", "1 of 6 reviewed")
         ada.page.locator("#filter-text").fill("v3")
-        ada.see("#count", "3 of 6 spans")
+        ada.see("#count", "3 of 6 flags")
         ada.at_rank(2)
         ada.page.locator("#filter-text").blur()
         ada.press("z")
@@ -233,7 +159,7 @@ def test_undo_finds_its_span_whatever_the_filters_are_now(browser: Any, root: st
         ada.leave()
 
 
-def test_decision_on_an_outdated_audit_is_refused_with_a_sentence(
+def test_audit_that_is_made_anew_replaces_the_one_that_is_shown(
     browser: Any, root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(audits, "CHECK_SECONDS", 0.0)
@@ -242,13 +168,14 @@ def test_decision_on_an_outdated_audit_is_refused_with_a_sentence(
         (tmp_path / "fixed").mkdir()
         (tmp_path / "fixed" / "v2.txt").write_text(made_run.label_text(made_run.TRUE_LABELS))
         relabel(root, tmp_path / "fixed")
-        ada.press("j")
-        ada.at_rank(2)  # what was opened is read as it was
-        ada.see("#progress-text", "0 of 6 reviewed")
-        ada.press("a")
-        ada.see("#toast.bad", "load the page again")
-        ada.context.close()
-    assert store_of(root, None).after(0) == []
+        ada.see("#toast.on", "this is audit 2 now")
+        ada.see("#empty", "Nothing is flagged")
+        ada.page.locator("#filter-source").select_option("segments")
+        ada.see("#count", "6 segments")
+        ada.press("c")
+        ada.see("#history", "label is right")
+        ada.leave()
+    assert [r.revision for r in store_of(root, None).after(0)] == [2]
 
 
 def test_two_audits_with_the_same_videos_are_not_mixed_up(browser: Any, root: str) -> None:
@@ -350,7 +277,9 @@ def test_span_plays_with_its_context_and_keys_move_the_cursor(browser: Any, root
         video = ada.page.locator("#video")
         start = csl_dist.open_audit(root).flags().iloc[0].start
         ada.see("#clock", f"frame {start}")
-        ada.press("ArrowRight", "ArrowRight")
+        ada.press(*["ArrowRight"] * 3)  # frames of the file, of which the audit has every second
+        ada.see("#clock", re.compile(rf"^{clock(start / 10 + 0.15)} · frame {start + 1}"))
+        ada.press("ArrowRight")
         ada.see("#clock", f"frame {start + 2}")
         ada.press("Shift+ArrowLeft")
         ada.see("#clock", f"frame {start - 8}")
@@ -401,14 +330,14 @@ def test_thousand_videos_are_a_short_list_in_the_page(browser: Any, root: str) -
     put_flags(paths, table.assign(rank=range(1, len(table) + 1)))
     with serving(root) as address:
         ada = Reviewer(browser, address, "Ada")
-        ada.see("#count", "4006 spans")
+        ada.see("#count", "4006 flags")
         assert ada.page.locator(".item").count() < 60
         ada.page.locator("#list").evaluate("list => { list.scrollTop = list.scrollHeight; }")
         ada.see(".item[data-rank='4006']", "op0999")
         assert ada.page.locator(".item").count() < 60
         ada.press("/")
         ada.page.keyboard.type("op0500")
-        ada.see("#count", "4 of 4006 spans")
+        ada.see("#count", "4 of 4006 flags")
         ada.context.close()  # these videos have no scores, which the page says
 
 

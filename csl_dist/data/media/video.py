@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from csl_dist.data.content import Contents
+from csl_dist.data.text import require_file
 from csl_dist.errors import DataError
 from csl_dist.types import FloatArray, IntArray
 
@@ -91,6 +92,14 @@ class VideoFile:
             "set features.on_bad_frame: repeat_last"
         )
 
+    def rotation(self) -> int:
+        """Degrees by which a player turns the frames against the clock, as the file asks for."""
+        with _open(self.path) as container:
+            try:
+                return int(next(container.decode(video=0)).rotation) % 360
+            except (av.FFmpegError, StopIteration):  # no frame, so that there is nothing to turn
+                return 0
+
     def content(self, contents: Contents) -> str:
         """Changes when the file is replaced by another."""
         return contents.of_video(self.path)
@@ -144,6 +153,11 @@ def _counted(shown: Iterator[tuple[int, Any]], ticks: IntArray) -> Iterator[tupl
         yield from zip(ticks[place:].tolist(), (frame for _, frame in frames), strict=False)
 
 
+def upright(pixels: Pixels, rotation: int) -> Pixels:
+    """A frame as players show it; features are made of frames as they are stored."""
+    return np.ascontiguousarray(np.rot90(pixels, k=rotation // 90))
+
+
 def whole_frames(frames: Iterable[Pixels | DataError]) -> Iterator[Pixels]:
     """The frames, up to the first one that can't be decoded, whose error is raised."""
     for frame in frames:
@@ -153,11 +167,12 @@ def whole_frames(frames: Iterable[Pixels | DataError]) -> Iterator[Pixels]:
 
 
 def _open(path: str) -> Any:
+    require_file(path)
     try:
         container = av.open(path)
-    except (av.FFmpegError, OSError) as error:
+    except (av.FFmpegError, OSError, UnicodeError, ValueError) as error:
         raise DataError(f"can't open the video {path}: {error}") from error
-    if not container.streams.video:
+    if not container.streams.video or container.streams.video[0].time_base is None:
         container.close()
         raise DataError(f"{path} has no video stream")
     return container

@@ -5,6 +5,7 @@ from typing import Any
 from fastapi import APIRouter, Response
 
 from csl_dist.audit.reader import Audit
+from csl_dist.certify.sample import read_sample
 from csl_dist.errors import CslError
 from csl_dist.report.drawing import class_colour
 from csl_dist.report.page import calibration_sentence
@@ -69,15 +70,26 @@ def _facts(audit_id: str, audit: Audit) -> dict[str, Any]:
         "revision": audit.revision,
         "revisions": audit.revisions,
         "classes": [{"name": n, "colour": class_colour(i)} for i, n in enumerate(audit.classes)],
+        "class_order": audit.class_order,
+        "kinds": sorted(audit.flags().kind.unique()) if audit.has_flags else [],
+        "annotators": _values(audit, "annotator"),
+        "procedures": _values(audit, "procedure"),
         "scorers": audit.scorers,
         "scorer": audit.scorer,
         "score": audit.settings.deciding if audit.has_flags else None,
         "deciding_scorer": audit.settings.scorer if audit.has_flags else None,
         "num_videos": _num_audited(audit),
         "num_flags": _num_flags(audit),
+        "num_sampled": len(sample.spans) if (sample := read_sample(audit)) is not None else 0,
         "missing": audit.missing(),
         "calibration": calibration_sentence(audit),
     }
+
+
+def _values(audit: Audit, name: str) -> list[str]:
+    """What the audited videos have as their annotator or procedure."""
+    found = {getattr(video, name) for video in audit.held_out_videos()}
+    return sorted(value for value in found if value)
 
 
 def _num_audited(audit: Audit) -> int:

@@ -11,8 +11,11 @@ from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
 
 from csl_dist.audit.reader import Audit
+from csl_dist.cluster.leftovers import own_folder
 from csl_dist.errors import DataError, NotReadyError
 from csl_dist.export import Format, export, format_of
+from csl_dist.review.labels import write_corrected
+from csl_dist.service.audits import OpenAudit
 from csl_dist.service.context import ServiceContext
 from csl_dist.service.forms import Revision
 from csl_dist.service.settings import MAX_EXPORT_BYTES
@@ -33,7 +36,23 @@ def export_routes(context: ServiceContext) -> APIRouter:
         wanted = format_of(format)
         return pool.read(audit, revision, lambda opened: _download(opened.audit, audit, wanted))
 
+    @routes.get("/{audit}/corrected", response_class=FileResponse)
+    def download_corrected(audit: str, revision: Revision = None) -> Response:
+        """Labels as reviewers corrected them, in the dataset's own layout, as a zip."""
+        return pool.read(audit, revision, lambda opened: _corrected(opened, audit))
+
     return routes
+
+
+def _corrected(opened: OpenAudit, audit_id: str) -> Response:
+    folder = Path(tempfile.mkdtemp(prefix="csl-corrected-"))
+    try:
+        write_corrected(opened.audit, opened.decisions.by_span(), folder / "labels")
+        path = _packed(folder / "labels", folder / f"{audit_id}-corrected.zip")
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return _sent(path, folder)
 
 
 def _download(audit: Audit, audit_id: str, wanted: Format) -> Response:
@@ -42,13 +61,18 @@ def _download(audit: Audit, audit_id: str, wanted: Format) -> Response:
         raise NotReadyError(f"audit {audit_id!r} has no flags yet")
     _check_size(audit, wanted)
     name = f"{audit_id}-{wanted.name}"
-    folder = Path(tempfile.mkdtemp(prefix="csl-export-"))
+    folder = Path(tempfile.mkdtemp(prefix=own_folder("export")))
     try:
         export(audit, wanted.name, folder / "written" / f"{name}{wanted.suffix}")
         path = _one_file(folder / "written", folder / f"{name}.zip")
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+    return _sent(path, folder)
+
+
+def _sent(path: Path, folder: Path) -> Response:
+    """A file as a download; its temporary folder is deleted afterwards."""
     return FileResponse(
         path,
         media_type="application/octet-stream",
@@ -62,7 +86,10 @@ def _one_file(written: Path, archive: Path) -> Path:
     first, *others = sorted(written.iterdir())
     if not others and first.is_file():
         return first
-    inside = written if others else first
+    return _packed(written if others else first, archive)
+
+
+def _packed(inside: Path, archive: Path) -> Path:
     with ZipFile(archive, "w", ZIP_DEFLATED) as packed:
         for file in sorted(inside.rglob("*")):
             # Without links to videos: the owner of the run has these.

@@ -1,19 +1,19 @@
-"""The route of flags: filtered, in pages, with the decisions on them."""
+"""Routes of spans to review: lists of them, groups of similar ones, and what a threshold brings."""
 
 from typing import Annotated, Any
 
 import numpy as np
-import pandas as pd
 from fastapi import APIRouter, Query, Response
 
 from csl_dist.review.store import State, state_of
 from csl_dist.service.audits import OpenAudit
 from csl_dist.service.context import ServiceContext
-from csl_dist.service.encoding import json_response, review_row, table_rows
-from csl_dist.service.forms import Limit, Offset, Revision
-from csl_dist.service.responses import FlagPage
-from csl_dist.service.settings import MAX_ID
-from csl_dist.types import ErrorKind
+from csl_dist.service.encoding import json_response
+from csl_dist.service.forms import FlagsQuery, Revision
+from csl_dist.service.listing import page_of_spans, with_expected
+from csl_dist.service.responses import EffortPoint, FlagPage, Group
+
+THRESHOLDS = tuple(np.arange(0, 1, 0.05).round(2).tolist())
 
 
 def flag_routes(context: ServiceContext) -> APIRouter:
@@ -22,68 +22,57 @@ def flag_routes(context: ServiceContext) -> APIRouter:
     pool = context.pool
 
     @routes.get("/{audit}/flags", response_model=FlagPage)
-    def list_flags(
-        audit: str,
-        video: Annotated[str | None, Query(max_length=MAX_ID)] = None,
-        label: Annotated[
-            str | None, Query(max_length=MAX_ID, description="Annotated or suggested.")
-        ] = None,
-        kind: ErrorKind | None = None,
-        min_score: Annotated[float | None, Query(allow_inf_nan=False)] = None,
-        from_seconds: Annotated[float | None, Query(allow_inf_nan=False)] = None,
-        to_seconds: Annotated[float | None, Query(allow_inf_nan=False)] = None,
-        text: Annotated[
-            str, Query(max_length=MAX_ID, description="Words of the video's id, labels or reason.")
-        ] = "",
-        state: State | None = None,
-        offset: Offset = 0,
-        limit: Limit = 100,
-        revision: Revision = None,
-    ) -> Response:
-        """Flagged spans, worst first, with the decisions on them."""
+    def list_flags(audit: str, query: Annotated[FlagsQuery, Query()]) -> Response:
+        """Flagged spans, worst first, with the decisions on them; or segments without a flag."""
+        page = pool.read(audit, query.revision, lambda opened: page_of_spans(opened, query))
+        return json_response(page)
 
-        def page(opened: OpenAudit) -> dict[str, Any]:
-            if video is not None:
-                opened.video(video)
-            table = opened.audit.flags(
-                video=video,
-                label=label,
-                kind=kind,
-                min_score=min_score,
-                from_seconds=from_seconds,
-                to_seconds=to_seconds,
-            )
-            return _flag_page(opened, _matching(table, text), state, offset, limit)
+    @routes.get("/{audit}/groups", response_model=list[Group])
+    def list_groups(audit: str, revision: Revision = None) -> Response:
+        """Open flags of the same kind and labels, the largest groups first."""
+        return json_response(pool.read(audit, revision, _groups))
 
-        return json_response(pool.read(audit, revision, page))
+    @routes.get("/{audit}/effort", response_model=list[EffortPoint])
+    def show_effort(audit: str, revision: Revision = None) -> Response:
+        """How many minutes a threshold costs, and how many errors it is expected to bring."""
+        return json_response(pool.read(audit, revision, _effort))
 
     return routes
 
 
-def _flag_page(
-    opened: OpenAudit, table: pd.DataFrame, state: State | None, offset: int, limit: int
-) -> dict[str, Any]:
+def _groups(opened: OpenAudit) -> list[dict[str, Any]]:
+    flags = with_expected(opened, opened.audit.flags())
     current = opened.decisions.by_span()
-    spans = list(zip(table.video, table.start, table.stop, strict=True))
-    states = [state_of(current.get(span, [])) for span in spans]
-    matching = [i for i, own in enumerate(states) if state in (None, own)]
-    shown = matching[offset : offset + limit]
-    rows = table_rows(table.iloc[shown])
-    for row, i in zip(rows, shown, strict=True):
-        row |= {
-            "state": states[i],
-            "reviews": [review_row(review) for review in current.get(spans[i], [])],
+    spans = zip(flags.video, flags.start, flags.stop, strict=True)
+    is_open = [state_of(current.get(span, ())) is State.UNDECIDED for span in spans]
+    grouped = flags[np.array(is_open, dtype=bool)].groupby(["kind", "label", "suggested"])
+    groups = [
+        {
+            "kind": kind,
+            "label": label,
+            "suggested": suggested,
+            "flags": len(own),
+            "expected": float(own.expected.mean()),
         }
-    return {"total": len(matching), "offset": offset, "flags": rows}
+        for (kind, label, suggested), own in grouped
+        if len(own) > 1
+    ]
+    return sorted(groups, key=lambda group: -group["flags"])
 
 
-def _matching(table: pd.DataFrame, text: str) -> pd.DataFrame:
-    """Rows whose video, labels and reason contain all words of a text."""
-    words = text.lower().split()
-    if not words:
-        return table
-    joined = (table.video + " " + table.label + " " + table.suggested + " " + table.why).str.lower()
-    is_match = np.ones(len(table), dtype=bool)
-    for word in words:
-        is_match &= joined.str.contains(word, regex=False).to_numpy(dtype=bool)
-    return table[is_match]
+def _effort(opened: OpenAudit) -> list[dict[str, float]]:
+    flags = opened.audit.flags()
+    _, expected_N = opened.expected()
+    seconds_N = (flags.stop_seconds - flags.start_seconds).to_numpy(dtype=float)
+    points = []
+    for least in THRESHOLDS:
+        chosen = expected_N >= least
+        points.append(
+            {
+                "min_expected": least,
+                "flags": int(chosen.sum()),
+                "minutes": float(seconds_N[chosen].sum() / 60),
+                "errors": float(expected_N[chosen].sum()),
+            }
+        )
+    return points

@@ -1,8 +1,6 @@
 """Routes that show a video: its file in byte ranges, or single frames as pictures."""
 
 import mimetypes
-import os
-from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
@@ -11,8 +9,14 @@ from fastapi.responses import FileResponse
 from csl_dist.service.audits import NotFoundError, OpenAudit
 from csl_dist.service.context import ServiceContext
 from csl_dist.service.forms import Frame, VideoId
-from csl_dist.service.media import Folders, frame_picture, may_show, media_folders, outside
-from csl_dist.types import Media
+from csl_dist.service.media import (
+    Folders,
+    frame_picture,
+    may_show,
+    media_folders,
+    outside,
+    played_file,
+)
 
 MAX_WIDTH = 960
 
@@ -33,8 +37,8 @@ def media_routes(context: ServiceContext) -> APIRouter:
         )
         if not may_show(found, folders):
             raise NotFoundError(outside(found))
-        path = Path(os.path.realpath(found.source))
-        if found.media is not Media.VIDEO or not path.is_file():
+        path = played_file(found)
+        if path is None:
             raise NotFoundError(f"video {video!r} has no video file on this machine")
         kind = mimetypes.guess_type(path.name)[0] or ""
         if not kind.startswith("video/"):

@@ -1,18 +1,24 @@
 """Routes of videos: the list of an audit's videos, and the labels and flags of one."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query, Response
 
+from csl_dist.audit.typical import typical_frames
+from csl_dist.review.edits import proposal
 from csl_dist.service.audits import OpenAudit
 from csl_dist.service.context import ServiceContext
 from csl_dist.service.encoding import check_size, json_response, rounded_lists, table_rows
 from csl_dist.service.forms import Limit, Offset, Revision, VideoId
 from csl_dist.service.media import media_folders, shown_as
-from csl_dist.service.responses import VideoFacts, VideoPage
+from csl_dist.service.responses import FrameOf, Prediction, VideoFacts, VideoPage
+from csl_dist.service.selection import class_id
+from csl_dist.service.settings import MAX_ID
 from csl_dist.types import runs_of
+
+NUM_TYPICAL = 3
 
 
 def video_routes(context: ServiceContext) -> APIRouter:
@@ -36,16 +42,46 @@ def video_routes(context: ServiceContext) -> APIRouter:
         facts = pool.read(audit, revision, lambda opened: _video_facts(opened, video, more))
         return json_response(facts)
 
+    @routes.get("/{audit}/prediction", response_model=Prediction)
+    def show_prediction(audit: str, video: VideoId, revision: Revision = None) -> Response:
+        """What models predict for a video: runs of the likeliest class of later checkpoints."""
+
+        def runs(opened: OpenAudit) -> dict[str, Any]:
+            opened.video(video)
+            predicted_T = opened.audit.predicted(video)
+            return {
+                "runs": [(r.start, r.stop, int(predicted_T[r.start])) for r in runs_of(predicted_T)]
+            }
+
+        return json_response(pool.read(audit, revision, runs))
+
+    @routes.get("/{audit}/typical", response_model=list[FrameOf])
+    def list_typical(
+        audit: str,
+        label: Annotated[str, Query(max_length=MAX_ID)],
+        without: Annotated[str, Query(max_length=MAX_ID, description="A video to leave out.")] = "",
+        revision: Revision = None,
+    ) -> Response:
+        """Frames of other videos that show what a class usually looks like."""
+
+        def frames(opened: OpenAudit) -> list[dict[str, Any]]:
+            wanted = class_id(opened.audit, label)
+            found = typical_frames(opened.audit, wanted, without=without, most=NUM_TYPICAL)
+            return [{"video": one.video, "frame": one.frame} for one in found]
+
+        return json_response(pool.read(audit, revision, frames))
+
     return routes
 
 
 def _video_facts(opened: OpenAudit, video_id: str, more: Sequence[str]) -> dict[str, Any]:
     video, audit = opened.video(video_id), opened.audit
     annotation = audit.annotation(video_id)
-    media, note = shown_as(video, annotation, media_folders(audit.config.dataset, more))
+    showing = shown_as(video, annotation, media_folders(audit.config.dataset, more))
     fps = annotation.timeline.fps or 1.0
     even_T = np.arange(annotation.num_frames) / fps
     is_even = np.abs(annotation.times_T - even_T).max(initial=0.0) < 0.25 / fps
+    flags = table_rows(audit.flags(video=video_id)) if audit.has_flags else []
     if not is_even:
         check_size(annotation.num_frames)
     return {
@@ -53,15 +89,21 @@ def _video_facts(opened: OpenAudit, video_id: str, more: Sequence[str]) -> dict[
         "num_frames": annotation.num_frames,
         "duration": annotation.duration or float(annotation.times_T[-1]) + 1 / fps,
         "fps": fps,
-        "media": media,
-        "note": note,
+        "source_fps": annotation.source_fps or fps,
+        "media": showing.media,
+        "note": showing.note,
+        "preparing": showing.is_preparing,
         "labels": [
             (run.start, run.stop, int(annotation.labels_T[run.start]))
             for run in runs_of(annotation.labels_T)
         ],
         "times": None if is_even else rounded_lists(annotation.times_T),
         "threshold": opened.threshold(video_id),
-        "flags": table_rows(audit.flags(video=video_id)) if audit.has_flags else [],
+        "flags": flags,
+        "proposals": {
+            flag["rank"]: [edit.as_json() for edit in proposal(flag, annotation.labels_T)]
+            for flag in flags
+        },
         "known_errors": [
             {"start": e.span.start, "stop": e.span.stop, "kind": e.kind, "label": e.true_label}
             for e in (audit.known_errors if audit.has_flags else ())

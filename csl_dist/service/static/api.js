@@ -64,6 +64,15 @@ export const auditApi = (id, revision) => {
   return {
     flags: (values) => get("/flags", { ...values, revision }),
     video: (video) => get("/video", { video, revision }),
+    prediction: (video) => get("/prediction", { video, revision }),
+    typical: (label, without) => get("/typical", { label, without, revision }),
+    groups: () => get("/groups", { revision }),
+    effort: () => get("/effort", { revision }),
+    certificate: () => get("/certificate", { revision }),
+    assignment: () => get("/assignment", { revision }),
+    assign: async (rule) => (await post(`${base}/assignment`, rule)).json(),
+    correctedUrl: () => `${base}/corrected`,
+    exportUrl: (format) => `${base}/export${query({ format, revision })}`,
     progress: () => get("/progress", { revision }),
     reviews: (after) => get("/reviews", { after }),
     decide: async (review) => (await post(`${base}/reviews`, { ...review, revision })).json(),
@@ -71,7 +80,7 @@ export const auditApi = (id, revision) => {
     losses: async (body, signal) =>
       readNpy(await (await postQuery("/trajectory", { ...body, form: "npy" }, signal)).arrayBuffer()),
     mediaUrl: (video) => `${base}/media${query({ video })}`,
-    pictureUrl: (video, frame) => `${base}/picture${query({ video, frame })}`,
+    pictureUrl: (video, frame, width) => `${base}/picture${query({ video, frame, width })}`,
   };
 };
 

@@ -14,24 +14,24 @@ export const addDecision = (flag, review) => {
   flag.state = stateOf(flag.reviews);
 };
 
+export const hasEdits = (review) => review.edits?.length > 0;
+
+/** Whether two decisions say the same, whatever they are called. */
+const verdict = (review) => (hasEdits(review) ? spansText(review.edits) : review.decision);
+
+export const spansText = (edits) =>
+  edits.map(({ start, stop, label }) => `${start} ${stop} ${label}`).sort().join("|");
+
 const stateOf = (reviews) => {
   if (!reviews.length) return "undecided";
   const sure = reviews.filter((review) => review.decision !== "unsure");
-  const kinds = new Set(sure.map((r) => [r.decision, r.label, r.new_start, r.new_stop].join("|")));
-  return kinds.size > 1 ? "disputed" : "decided";
+  return new Set(sure.map(verdict)).size > 1 ? "disputed" : "decided";
 };
 
-/** The edits by the last decision on each span of a video, and by a boundary that is being moved. */
-export const editsOf = (flags, current, boundary) => {
-  const decided = boundary ? flags.filter((flag) => flag.rank !== current.rank) : flags;
-  const last = decided.map((flag) => flag.reviews.at(-1)).filter((review) => review?.label);
-  const edits = last.sort(byNumber).map((review) => ({
-    start: review.new_start ?? review.start,
-    stop: review.new_stop ?? review.stop,
-    label: review.label,
-  }));
-  return boundary ? [...edits, boundary] : edits;
-};
+/** The edits by the last decision on each of some flags, oldest first. */
+export const editsOf = (flags) =>
+  flags.map((flag) => flag.reviews.at(-1)).filter((review) => review && hasEdits(review))
+    .sort(byNumber).flatMap((review) => review.edits);
 
 /** Runs of labels (start, stop, class id) after some edits; a later one overwrites an earlier one. */
 export const withEdits = (labels, edits, classes) => {
@@ -42,7 +42,18 @@ export const withEdits = (labels, edits, classes) => {
       ...(a < edit.start ? [[a, Math.min(b, edit.start), label]] : []),
       ...(b > edit.stop ? [[Math.max(a, edit.stop), b, label]] : []),
     ]);
-    runs = [...kept, [edit.start, edit.stop, id]].sort((x, y) => x[0] - y[0]);
+    runs = joined([...kept, [edit.start, edit.stop, id]].sort((x, y) => x[0] - y[0]));
   }
   return runs;
+};
+
+/** Neighbouring runs of the same label as one. */
+const joined = (runs) => {
+  const result = [];
+  for (const [start, stop, label] of runs) {
+    const last = result.at(-1);
+    if (last && last[2] === label && last[1] === start) last[1] = stop;
+    else result.push([start, stop, label]);
+  }
+  return result;
 };

@@ -20,6 +20,7 @@ export class LabelChooser {
     $("label-text").addEventListener("keydown", (event) => this.onKey(event));
   }
 
+  /** `classes` in the order in which digits name them. */
   open(classes, flag) {
     Object.assign(this, { classes, flag });
     $("label-text").value = "";

@@ -1,6 +1,6 @@
 // A list of any number of flags, of which only the visible ones are fetched and drawn.
 
-import { clock, element, score, swatch } from "./text.js";
+import { clock, element, kindWords, percent, score, swatch } from "./text.js";
 
 const ROW_HEIGHT = 58;
 const PAGE_SIZE = 100;
@@ -56,7 +56,7 @@ export class FlagList {
 
   /** The index of a flag among those fetched so far; -1 if it is not among them. */
   indexOf(flag) {
-    for (const [index, one] of this.flags) if (one.rank === flag.rank) return index;
+    for (const [index, one] of this.flags) if (one === flag || isSame(one, flag)) return index;
     return -1;
   }
 
@@ -128,9 +128,11 @@ export class FlagList {
     const seconds = `${clock(flag.start_seconds)}–${clock(flag.stop_seconds)}`;
     const row = element("div", { class: "item", role: "option", id: `flag-${index}`, "data-rank": flag.rank },
       element("div", { class: "name" }, flag.video, " ", element("small", {}, seconds)),
-      element("div", { class: "score", title: "score" }, score(flag.score)),
-      element("div", { class: "names" }, swatch(this.classColour(flag.label)), flag.label, " → ",
-        swatch(this.classColour(flag.suggested)), flag.suggested),
+      element("div", { class: "score", title: flag.expected == null ? "score" : "how likely it is an error, by the decisions so far" },
+        flag.probability == null || flag.expected == null ? score(flag.score) : percent(flag.expected)),
+      element("div", { class: "names" }, element("span", { class: `dot ${flag.kind}`, title: kindWords(flag.kind) }),
+        swatch(this.classColour(flag.label)), flag.label || "unlabelled",
+        ...(flag.suggested === flag.label ? [] : [arrow(flag), swatch(this.classColour(flag.suggested)), flag.suggested])),
       mark(flag));
     row.style.top = `${index * ROW_HEIGHT}px`;
     row.addEventListener("click", () => this.onClick(index));
@@ -138,7 +140,12 @@ export class FlagList {
   }
 }
 
-const MARKS = { wrong: "✗ wrong", boundary: "⇔ moved", correct: "✓ right", unsure: "? unsure" };
+const isSame = (one, other) =>
+  one.video === other.video && one.start === other.start && one.stop === other.stop && one.kind === other.kind;
+
+const arrow = (flag) => (flag.fix?.startsWith("swap") ? " ⇄ " : flag.kind === "missing" ? " + " : " → ");
+
+const MARKS = { wrong: "✗ wrong", boundary: "⇔ moved", edited: "✎ changed", order: "⇄ order", correct: "✓ right", unsure: "? unsure" };
 
 const mark = (flag) => {
   if (flag.state === "disputed") return element("div", { class: "mark disputed" }, "≠ disputed");

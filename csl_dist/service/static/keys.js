@@ -3,8 +3,9 @@
 import { $ } from "./page.js";
 
 const BUTTONS = {
-  accept: "a", correct: "c", other: "l", boundary: "b", unsure: "u", undo: "z",
-  previous: "k", next: "j", "next-undecided": "Enter", play: " ", zoom: "v",
+  accept: "a", correct: "c", other: "l", boundary: "b", unsure: "u", undo: "z", split: "x", merge: "d", swap: "w", edge: "e",
+  previous: "k", next: "j", "next-undecided": "Enter", play: " ", zoom: "v", loop: "o", sound: "s", mark: "i",
+  "disagreement": "n", similar: "g", "save-draft": "Enter", "discard-draft": "Escape",
 };
 
 /** Keys that move the focus must act before the next key arrives; all others wait in the queue of actions. */
@@ -22,7 +23,7 @@ export const listenToKeys = ({ actions, enqueue, isSpanShown }) => {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     const { target } = event;
-    if (target.matches("input, select, textarea")) {
+    if (target.matches("input:not([type=checkbox]), select, textarea")) {
       if (event.key === "Escape" || (event.key === "Enter" && target.id === "comment")) {
         target.blur();
         event.preventDefault();
@@ -30,7 +31,7 @@ export const listenToKeys = ({ actions, enqueue, isSpanShown }) => {
       return;
     }
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    if (target.matches("button, a") && (key === "Enter" || key === " ")) return;
+    if (target.matches("button, a, summary") && (key === "Enter" || key === " ")) return;
     if (key === "?") $("help-dialog").showModal();
     else if (key === "/") $("filter-text").focus();
     else if (isSpanShown() && actions[key]) perform(key, event);

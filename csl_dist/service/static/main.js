@@ -2,19 +2,23 @@
 
 import { RequestError, auditApi, auditFacts, audits, renewSession, setToken } from "./api.js";
 import {
-  changeBoundary, chooseLabel, decide, labelChooser, moveBoundaryEdge, saveBoundary, showReviews,
-  startBoundary, undo,
+  accept, changeDraft, chooseLabel, decide, markHere, mergeHere, nudge, openChooser, saveDraft, setSpanEnd, snap,
+  splitHere, startSpan, swapHere, takeEdge, undo,
 } from "./actions.js";
+import { startPolling } from "./connection.js";
 import { askText } from "./dialogs.js";
+import { listenToEffort, showEffort } from "./effort.js";
+import { decideTogether, showGroups, showSimilar } from "./groups.js";
 import { listenToKeys } from "./keys.js";
-import { $, showErrors, showMessage } from "./page.js";
-import { hasOneLabel, showClasses, showProgress } from "./panel.js";
-import { draw, moveCursor, player, showPanel, toggleZoom } from "./span.js";
-import { enqueue, enqueueOnSpan, isSpanShown, state } from "./state.js";
+import { showDownloads } from "./next.js";
+import { $, showErrors, showMessage, toast } from "./page.js";
+import { showFacts, showProgress } from "./panel.js";
+import { draw, goToBoundary, goToDisagreement, player, showFlag, showPanel, toggleZoom } from "./span.js";
+import { enqueue, enqueueOnSpan, isSpanShown, orderedClasses, state } from "./state.js";
+import { assign, showTeam } from "./team.js";
 import { element } from "./text.js";
 import { applyFilters, queue, showNextUndecided } from "./queue.js";
 
-const POLL_MS = 4000;
 const TYPING_MS = 200;
 const RESIZING_MS = 150;
 
@@ -31,10 +35,12 @@ const start = async () => {
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
     if (error.status !== 401) return showMessage(error.message);
-    await setToken(await askText("token")).catch(() => {}); // if it is wrong, start asks again
+    await askToken();
     await start();
   }
 };
+
+const askToken = async () => setToken(await askText("token")).catch(() => {}); // if it is wrong, it is asked again
 
 const openFirst = async () => {
   const found = await audits();
@@ -51,7 +57,15 @@ const openFirst = async () => {
   if (!state.reviewer) await askReviewer();
   $("reviewer").textContent = state.reviewer;
   const wanted = hashParameters().get("audit");
-  await openAudit(ready.some((audit) => audit.id === wanted) ? wanted : ready[0].id);
+  if (wanted && !ready.some((audit) => audit.id === wanted)) return showUnknown(wanted, ready);
+  await openAudit(wanted ?? ready[0].id);
+};
+
+/** A link to an audit that is not here opens no other one in its place. */
+const showUnknown = (wanted, ready) => {
+  const known = ready.map((audit) => audit.id).join(", ");
+  showMessage(`The link is to the audit “${wanted}”, which this service does not have. Choose one above: ${known}.`);
+  $("audit").value = "";
 };
 
 const openAudit = async (id) => {
@@ -60,15 +74,36 @@ const openAudit = async (id) => {
   // Before the flags: a decision between the two requests then arrives twice instead of never.
   const progress = await api.progress();
   Object.assign(state, { api, facts, last: progress.last });
-  Object.assign(state, { flag: null, video: null, videoFlags: [], boundary: null, undo: [] });
+  Object.assign(state, { flag: null, video: null, videoFlags: [], missed: [], draft: null, undo: [] });
   $("audit").value = id;
-  showClasses(facts.classes);
+  showFacts(facts);
   showProgress(progress);
-  const rank = Number(hashParameters().get("rank"));
+  showErrors(showEffort);
+  await showPlace();
+};
+
+/** Shows the span that the address names, or the first of the queue. */
+const showPlace = async () => {
+  const given = hashParameters();
+  const rank = Number(given.get("rank"));
   await queue.load();
+  if (given.get("video")) {
+    const { flags } = await state.api.flags({ source: "segments", video: given.get("video"), limit: 1000 });
+    const wanted = flags.find((one) => one.start <= Number(given.get("start")) && one.stop > Number(given.get("start")));
+    if (wanted) return showErrors(() => showFlag(wanted, -1));
+  }
   // In the unfiltered queue, the index is the rank minus 1.
   const hasRank = rank >= 1 && (await queue.at(rank - 1))?.rank === rank;
-  await showErrors(() => queue.select(hasRank ? rank - 1 : 0));
+  if (rank && !hasRank) toast(`There is no flag of rank ${rank} in this list; the first one is shown.`, true);
+  const isShown = await queue.select(hasRank ? rank - 1 : 0);
+  if (!isShown) showMessage("Nothing is flagged. Choose “all segments” to look at any video.");
+  return isShown;
+};
+
+/** Loads everything again, at the span that is shown; drafts and undo of before no longer fit. */
+const reopen = async (words) => {
+  await openFirst();
+  if (words) toast(words);
 };
 
 const askReviewer = async () => {
@@ -80,35 +115,10 @@ const askReviewer = async () => {
   $("reviewer").textContent = name;
 };
 
-// Decisions of others ------------------------------------------------------------------------
-
-const fetchNewDecisions = async () => {
-  const { api, facts } = state;
-  const { reviews, last } = await api.reviews(state.last);
-  if (state.api !== api) return; // another audit was opened in the meantime
-  state.last = last;
-  const fresh = reviews.filter((review) => review.revision === facts.revision);
-  if (!fresh.length) return;
-  const isShown = showReviews(fresh);
-  showProgress(await api.progress());
-  const isOwn = fresh.every((review) => review.reviewer === state.reviewer);
-  if (isShown && !isOwn && !state.boundary) await draw();
-};
-
-const poll = async () => {
-  try {
-    if (state.api && !document.hidden) await fetchNewDecisions();
-  } catch (error) {
-    if (!(error instanceof RequestError)) throw error; // a failed request is tried again the next time
-  } finally {
-    setTimeout(poll, POLL_MS);
-  }
-};
-
 // Keys and the rest of the page ---------------------------------------------------------------
 
 const digits = Object.fromEntries([1, 2, 3, 4, 5, 6, 7, 8, 9].map((digit) => [digit, () => {
-  const one = state.facts.classes[digit - 1];
+  const one = orderedClasses()[digit - 1];
   return one && chooseLabel(one.name);
 }]));
 
@@ -120,34 +130,65 @@ listenToKeys({
   isSpanShown,
   actions: {
     ...digits,
-    a: () => hasOneLabel(state.flag) && decide({ decision: "wrong", label: state.flag.suggested }),
-    c: () => decide({ decision: "correct" }),
-    u: () => decide({ decision: "unsure" }),
-    l: () => labelChooser.open(state.facts.classes, state.flag),
-    b: needsVideo(() => (state.boundary ? changeBoundary(null) : startBoundary())),
-    "[": needsVideo(() => moveBoundaryEdge("start")),
-    "]": needsVideo(() => moveBoundaryEdge("stop")),
+    a: accept,
+    c: (event) => decide({ decision: "correct" }, event),
+    u: (event) => decide({ decision: "unsure" }, event),
+    l: openChooser,
+    b: needsVideo(() => (state.draft ? changeDraft(null) : startSpan())),
+    "[": needsVideo(() => setSpanEnd("start")),
+    "]": needsVideo(() => setSpanEnd("stop")),
+    e: needsVideo(takeEdge),
+    ",": needsVideo(() => nudge(-1, false)),
+    ".": needsVideo(() => nudge(1, false)),
+    "<": needsVideo(() => nudge(-1, true)),
+    ">": needsVideo(() => nudge(1, true)),
+    p: needsVideo(snap),
+    x: needsVideo(splitHere),
+    d: needsVideo((event) => mergeHere(event.shiftKey)),
+    w: needsVideo(swapHere),
+    i: needsVideo(markHere),
+    g: showSimilar,
     z: undo,
     m: () => $("comment").focus(),
     j: () => queue.select(state.index + 1),
     k: () => queue.select(state.index - 1),
     ArrowDown: () => queue.select(state.index + 1),
     ArrowUp: () => queue.select(state.index - 1),
-    ArrowLeft: needsVideo((event) => moveCursor(event, -1)),
-    ArrowRight: needsVideo((event) => moveCursor(event, 1)),
-    Enter: () => (state.boundary ? saveBoundary() : showNextUndecided()),
-    Escape: () => state.boundary && changeBoundary(null),
+    ArrowLeft: needsVideo((event) => (event.shiftKey ? player.stepSeconds(-1) : player.step(-1))),
+    ArrowRight: needsVideo((event) => (event.shiftKey ? player.stepSeconds(1) : player.step(1))),
+    PageUp: needsVideo(() => goToBoundary(-1)),
+    PageDown: needsVideo(() => goToBoundary(1)),
+    n: needsVideo((event) => goToDisagreement(event.shiftKey ? -1 : 1) || toast("Models agree with the labels from here on.")),
+    Enter: (event) => (state.draft ? saveDraft(event) : showNextUndecided()),
+    Escape: () => state.draft && changeDraft(null),
     " ": needsVideo(() => player.toggle(state.flag)),
+    o: () => player.toggleLoop(),
+    s: () => player.toggleSound(),
+    "-": () => player.changeSpeed(-1),
+    "=": () => player.changeSpeed(1),
+    "+": () => player.changeSpeed(1),
     v: needsVideo(toggleZoom),
   },
 });
 
+$("speed").addEventListener("click", () => player.changeSpeed(1));
 $("reviewer").addEventListener("click", () => showErrors(async () => {
   await askReviewer();
   if (state.flag) showPanel();
 }));
 $("audit").addEventListener("change", () => enqueue(() => openAudit($("audit").value)));
 $("filters").addEventListener("submit", (event) => event.preventDefault());
+$("groups").addEventListener("click", () => enqueue(showGroups));
+$("sheet-accept").addEventListener("click", () => enqueue(() => decideTogether(true)));
+$("sheet-correct").addEventListener("click", () => enqueue(() => decideTogether(false)));
+$("groups-dialog").addEventListener("close", () => isSpanShown() && enqueue(() => showErrors(draw)));
+$("team").addEventListener("click", () => enqueue(showTeam));
+$("team-assign").addEventListener("click", () => enqueue(assign));
+$("download").addEventListener("click", () => enqueue(() => showDownloads()));
+for (const button of document.querySelectorAll("dialog .close")) button.addEventListener("click", () => button.closest("dialog").close());
+
+/** A link that is pasted into the open page shows what it names; the page's own changes do not come here. */
+addEventListener("hashchange", () => enqueue(start));
 
 /** Calls an action once, when no further event has arrived for a while. */
 const debounced = (action, pause) => {
@@ -158,9 +199,11 @@ const debounced = (action, pause) => {
   };
 };
 const redraw = debounced(() => isSpanShown() && showErrors(draw), RESIZING_MS);
-$("filters").addEventListener("input", debounced(() => enqueue(applyFilters), TYPING_MS));
+const filter = debounced(() => enqueue(applyFilters), TYPING_MS);
+$("filters").addEventListener("input", filter);
+listenToEffort();
 addEventListener("resize", redraw);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 
 enqueue(start);
-setTimeout(poll, POLL_MS);
+startPolling({ reopen, askToken });

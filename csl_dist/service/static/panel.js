@@ -1,41 +1,60 @@
 // The text around the picture and the timeline: the span, the decisions on it, and progress.
 
 import { $ } from "./page.js";
-import { ago, clock, decisionWords, element, percent, score, swatch } from "./text.js";
+import { isFlag, orderedClasses, state } from "./state.js";
+import { ago, clock, decisionWords, duration, element, fixWords, kindWords, percent, score, swatch } from "./text.js";
+import { spansText } from "./decisions.js";
 
-/** The classes, in the legend and in the filter. */
-export const showClasses = (classes) => {
-  $("filter-label").replaceChildren(element("option", { value: "" }, "any label"),
-    ...classes.map(({ name }) => element("option", { value: name }, name)));
-  $("legend").replaceChildren(...classes.map(({ name, colour }, i) =>
+const TYPICAL_WIDTH = 160;
+
+const options = (select, any, values, words = (value) => value) => {
+  select.replaceChildren(element("option", { value: "" }, any),
+    ...values.map((value) => element("option", { value }, words(value))));
+  select.hidden = !values.length;
+};
+
+/** The classes, in the legend and in the filters; what else can be chosen there. */
+export const showFacts = (facts) => {
+  const ordered = orderedClasses();
+  options($("filter-label"), "any label", ordered.map(({ name }) => name));
+  options($("filter-kind"), "any kind", facts.kinds, kindWords);
+  options($("filter-annotator"), "any annotator", facts.annotators);
+  options($("filter-procedure"), "any procedure", facts.procedures);
+  $("source-sample").hidden = $("source-sample").disabled = !facts.num_sampled;
+  $("legend").replaceChildren(...ordered.map(({ name, colour }, i) =>
     element("span", {}, swatch(colour), i < 9 ? element("kbd", {}, `${i + 1}`) : "", name)));
 };
 
-/** Whether the fix gives the span one label; two steps that change places get two. */
-export const hasOneLabel = (flag) => !flag.fix?.startsWith("swap");
-
-export const showHeading = (flag, classColour) => {
-  const frames = flag.stop - flag.start;
+export const showHeading = (flag, proposal, classColour, secondsOf) => {
+  const where = `${clock(flag.start_seconds)}–${clock(flag.stop_seconds)}, ${duration(flag.stop_seconds - flag.start_seconds)}`;
   $("span-title").replaceChildren(`${flag.video} `,
-    element("small", {}, `${clock(flag.start_seconds)}–${clock(flag.stop_seconds)}, ${frames} frames, rank ${flag.rank} `),
-    element("span", { class: `kind ${flag.kind}` }, flag.kind));
+    element("small", {}, isFlag(flag) ? `${where}, rank ${flag.rank} ` : `${where} `),
+    element("span", { class: `kind ${flag.kind}` }, kindWords(flag.kind)));
   $("span-title").dataset.rank = flag.rank;
-  $("why").textContent = flag.why;
-  $("annotated").replaceChildren(swatch(classColour(flag.label)), flag.label);
+  const sure = flag.probability ?? null;
+  $("why").replaceChildren(...(sure == null ? [] : [element("b", {}, `${sure > 0.99 ? "> 99 %" : percent(sure)} likely an error. `)]), flag.why);
+  $("annotated").replaceChildren(swatch(classColour(flag.label)), flag.label || "unlabelled");
+  const hasOther = isFlag(flag) && flag.suggested !== flag.label;
+  $("suggested-box").hidden = !hasOther;
+  $("suggested-name").textContent = flag.fix?.startsWith("swap") ? "and after it" : "models say";
   $("suggested").replaceChildren(swatch(classColour(flag.suggested)), `${flag.suggested} `,
-    element("span", { class: "soft" }, percent(flag.suggested_probability)));
-  $("accept-text").textContent = `It is ${flag.suggested}`;
-  $("accept").hidden = !hasOneLabel(flag);
+    element("span", { class: "soft" }, flag.suggested_probability == null ? "" : percent(flag.suggested_probability)));
+  const words = fixWords(flag, proposal, secondsOf);
+  $("accept").hidden = words == null;
+  $("accept-text").textContent = words ?? "";
+  $("similar").hidden = !isFlag(flag);
 };
 
-/** Decisions of the reviewer and of others; `boundary` is one that is being moved, or null. */
-export const showDecisions = (flag, reviewer, boundary) => {
+/** Decisions of the reviewer and of others; `edits` are those of a draft, or null. */
+export const showDecisions = (flag, reviewer, proposal, edits) => {
   const own = flag.reviews.find((review) => review.reviewer === reviewer);
+  const isAccepted = own?.edits?.length > 0 && spansText(own.edits) === spansText(proposal);
+  const isOther = own?.edits?.length > 0 && !isAccepted;
   const pressed = {
-    accept: own?.decision === "wrong" && own.label === flag.suggested,
+    accept: isAccepted || own?.decision === "order",
     correct: own?.decision === "correct",
-    other: own?.decision === "wrong" && own.label !== flag.suggested,
-    boundary: own?.decision === "boundary" || Boolean(boundary),
+    other: isOther && own.decision === "wrong",
+    boundary: (isOther && own.decision !== "wrong") || Boolean(edits),
     unsure: own?.decision === "unsure",
   };
   for (const [id, value] of Object.entries(pressed)) $(id).setAttribute("aria-pressed", value);
@@ -43,22 +62,54 @@ export const showDecisions = (flag, reviewer, boundary) => {
     element("li", {}, element("b", {}, review === own ? "you" : review.reviewer),
       `: ${decisionWords(review)} `, element("span", { class: "soft" }, ago(review.when)),
       review.comment ? `, “${review.comment}”` : "")));
-  $("boundary-help").hidden = !boundary;
-  if (!boundary) return;
-  $("boundary-help").replaceChildren(`${boundary.label} from frame ${boundary.start} to ${boundary.stop - 1}. `,
-    element("kbd", {}, "["), " ", element("kbd", {}, "]"),
-    " set start and end to the cursor, a digit changes the label, ",
-    element("kbd", {}, "Enter"), " saves it, ", element("kbd", {}, "Esc"), " discards it.");
+  $("draft").hidden = !edits;
+  if (edits) showDraft(edits);
+};
+
+const showDraft = (edits) => {
+  const list = edits.map(({ start, stop, label, start_seconds: exactStart, stop_seconds: exactStop }) =>
+    element("li", {}, `${label} from frame ${start} to ${stop - 1}`,
+      exactStart != null || exactStop != null ? `, exactly ${clock(exactStart ?? exactStop, 2)}` : ""));
+  $("draft-edits").replaceChildren(...(list.length ? list : [element("li", {}, "nothing changed yet")]));
+  $("save-draft").disabled = !edits.length;
 };
 
 /** The time, the frame and the class at the cursor; the class may be undefined. */
 export const showCursorPlace = (seconds, frame, cls) => {
-  $("clock").textContent = `${clock(seconds)} · frame ${frame}`;
+  $("clock").textContent = `${clock(seconds, 2)} · frame ${frame}`;
   $("here").replaceChildren(...(cls ? [swatch(cls.colour), cls.name] : ["unlabelled"]));
 };
 
-/** The score of the span, before and after decisions. */
-export const showChange = ({ before, after, threshold }, isEdited) => {
+/** What the sample says so far, in place of what the next flags are expected to bring. */
+const showCertificate = async () => {
+  const { sentence } = await state.api.certificate();
+  $("next-text").textContent = `Certificate: ${sentence}.`;
+};
+
+/** Names of the segments before and after the one at the cursor. */
+export const showNeighbours = (before, after) => {
+  $("neighbours").textContent = [before && `before: ${before}`, after && `next: ${after}`].filter(Boolean).join(" · ");
+};
+
+/** Frames of other videos that show what both labels usually look like. */
+export const showTypical = async (flag, api) => {
+  const labels = [...new Set([flag.label, flag.suggested])].filter(Boolean);
+  if (!["video", "frames"].includes(state.video?.media)) {
+    $("typical").hidden = true;
+    return;
+  }
+  const found = await Promise.all(labels.map((label) => api.typical(label, flag.video)));
+  if (state.flag !== flag) return;
+  $("typical").hidden = !found.some((frames) => frames.length);
+  $("typical-frames").replaceChildren(...labels.map((label, i) =>
+    element("figure", {}, element("figcaption", {}, `${label} usually looks like this`),
+      ...found[i].map(({ video, frame }) => element("img", {
+        src: api.pictureUrl(video, frame, TYPICAL_WIDTH), alt: `${label} in ${video}`, title: `${video}, frame ${frame}`, loading: "lazy",
+      })))));
+};
+
+/** The score of the span, before and after decisions or the fix that is proposed. */
+export const showChange = ({ before, after, threshold }, isEdited, isProposed) => {
   const text = $("change");
   text.dataset.before = before;
   text.dataset.after = after;
@@ -68,9 +119,10 @@ export const showChange = ({ before, after, threshold }, isEdited) => {
     return;
   }
   const below = after <= threshold ? "below the threshold now" : `still above ${score(threshold)}`;
+  const words = isProposed ? ", with the fix" : threshold == null ? "" : `, ${below}`;
   text.replaceChildren("score ", score(before), " → ",
     element("b", { class: after < before ? "fell" : "rose" }, score(after)),
-    element("span", { class: "soft" }, threshold == null ? "" : `, ${below}`));
+    element("span", { class: "soft" }, words));
 };
 
 export const showProgress = (progress) => {
@@ -85,5 +137,15 @@ export const showProgress = (progress) => {
   }
   if (progress.unsure) parts.push(` · ${progress.unsure} unsure`);
   if (progress.disputed) parts.push(` · ${progress.disputed} disputed`);
+  if (progress.missed) parts.push(` · ${progress.missed} found without a flag`);
+  if (progress.pairs) parts.push(` · two reviewers agree on ${percent(progress.agree)} of ${progress.pairs}`);
   $("progress-text").replaceChildren(...parts);
+  if ($("filter-source").value === "sample") return showCertificate();
+  const { next_flags: next, next_errors: errors } = progress;
+  const count = next === 1 ? "The next one is" : `Of the next ${next}`;
+  $("next-text").textContent = !next ? "" : errors < 1
+    ? (next === 1 ? `${count} expected to be right (${percent(1 - errors)})` : `The next ${next} are expected to hold less than one error`)
+    : `${count} about ${errors.toFixed(errors < 3 ? 1 : 0)} expected to be wrong`;
+  return null;
 };
+

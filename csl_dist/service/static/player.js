@@ -1,13 +1,17 @@
 // The player: a video file, single pictures, or a sentence that says why there is no picture.
+// Its place is a time: a file has more frames than those that the audit looks at.
+
+import { changePlayer, state } from "./state.js";
 
 const CONTEXT_SECONDS = 1.5;
 const MAX_PICTURES_PER_SECOND = 12;
+const SPEEDS = [0.25, 0.5, 1, 1.5, 2, 4];
 
 export class Player {
   constructor(elements, { onMove, onState }) {
     Object.assign(this, elements, { onMove, onState });
     this.mode = "none";
-    this.frame = 0;
+    this.seconds = 0;
     this.playing = null; // an object per start of playing; null while stopped
     this.video.addEventListener("error", () => this.video.hidden || this.showAsFrames());
     this.video.addEventListener("seeked", () => this.playing || this.followVideo());
@@ -16,13 +20,15 @@ export class Player {
   /** Shows a video; `urls` has the URLs of its file and of its frames. */
   open(facts, urls) {
     this.stop();
-    Object.assign(this, { facts, urls });
+    Object.assign(this, { facts, urls, seconds: 0 });
     this.show(facts.media, facts.note);
+    this.applySettings();
   }
 
   /** Shows only a sentence. */
   close(note) {
     this.stop();
+    this.facts = null;
     this.show("missing", note);
   }
 
@@ -42,13 +48,43 @@ export class Player {
     this.seek(this.frame);
   }
 
-  secondsOf(frame) {
-    return this.facts.times ? this.facts.times[frame] : frame / this.facts.fps;
+  applySettings() {
+    this.video.muted = state.player.muted;
+    this.video.playbackRate = state.player.speed;
+    this.onState(Boolean(this.playing));
   }
 
+  toggleSound() {
+    changePlayer({ muted: !state.player.muted });
+    this.applySettings();
+  }
+
+  toggleLoop() {
+    changePlayer({ loop: !state.player.loop });
+    this.applySettings();
+  }
+
+  changeSpeed(step) {
+    const at = SPEEDS.indexOf(state.player.speed);
+    const next = SPEEDS[Math.min(SPEEDS.length - 1, Math.max(0, (at < 0 ? SPEEDS.indexOf(1) : at) + step))];
+    changePlayer({ speed: next });
+    this.applySettings();
+  }
+
+  get frame() {
+    return this.facts ? this.frameAt(this.seconds) : 0;
+  }
+
+  secondsOf(frame) {
+    const { times, fps, num_frames: count } = this.facts;
+    if (!times) return frame / fps;
+    return frame < count ? times[frame] : times[count - 1] + 1 / fps;
+  }
+
+  /** The last frame of the audit that is not after a time. */
   frameAt(seconds) {
     const { times, fps, num_frames: count } = this.facts;
-    let frame = Math.round(seconds * fps);
+    let frame = Math.floor(seconds * fps + 1e-3);
     if (times) {
       let low = 0;
       let high = count - 1;
@@ -62,18 +98,51 @@ export class Player {
     return Math.min(count - 1, Math.max(0, frame));
   }
 
+  /** The first frame of the audit that is not before a time: what an edge at that time is before. */
+  edgeFrameAt(seconds) {
+    const frame = this.frameAt(seconds);
+    return this.secondsOf(frame) >= seconds - 1e-4 ? frame : frame + 1;
+  }
+
+  /** Goes to a frame of the audit. */
   seek(frame) {
-    this.frame = Math.min(this.facts.num_frames - 1, Math.max(0, frame));
+    if (!this.facts) return;
+    this.seekSeconds(this.secondsOf(Math.min(this.facts.num_frames - 1, Math.max(0, frame))));
+  }
+
+  seekSeconds(seconds) {
+    if (!this.facts) return;
+    this.seconds = Math.min(this.secondsOf(this.facts.num_frames - 1), Math.max(0, seconds));
     // Slightly after the frame's start: the start itself may show the frame before.
-    if (this.mode === "video") this.video.currentTime = this.secondsOf(this.frame) + 0.25 / this.facts.fps;
+    if (this.mode === "video") this.video.currentTime = this.seconds + this.shift;
     if (this.mode === "frames") this.picture.src = this.urls.picture(this.frame);
-    this.onMove(this.frame);
+    this.onMove(this.frame, this.seconds);
+  }
+
+  get shift() {
+    return 0.25 / this.facts.source_fps;
+  }
+
+  /** By frames of the file where it is played, else by frames of the audit. */
+  step(count) {
+    this.stop();
+    if (this.mode === "video") {
+      const at = Math.round(this.seconds * this.facts.source_fps) + count;
+      this.seekSeconds(at / this.facts.source_fps);
+    } else this.seek(this.frame + count);
+  }
+
+  stepSeconds(seconds) {
+    this.stop();
+    this.seekSeconds(this.seconds + seconds);
   }
 
   /** Moves the cursor to the time of the video. */
   followVideo() {
-    this.frame = this.frameAt(this.video.currentTime - 0.25 / this.facts.fps);
-    this.onMove(this.frame);
+    const seconds = Math.max(0, this.video.currentTime - this.shift);
+    // The file may round a time; a place that was asked for stays as it is.
+    if (Math.abs(seconds - this.seconds) > 0.6 / this.facts.source_fps || this.playing) this.seconds = seconds;
+    this.onMove(this.frame, this.seconds);
   }
 
   toggle(span) {
@@ -81,7 +150,7 @@ export class Player {
     else this.play(span);
   }
 
-  /** Plays a span with some context, in a loop. */
+  /** Plays a span with some context, in a loop if that is wanted. */
   play(span) {
     const context = Math.max(1, Math.round(CONTEXT_SECONDS * this.facts.fps));
     const first = Math.max(0, span.start - context);
@@ -99,6 +168,7 @@ export class Player {
     const step = () => {
       if (this.playing !== playback || this.mode !== "video") return;
       if (this.video.currentTime >= this.secondsOf(last) + 1 / this.facts.fps || this.video.ended) {
+        if (!state.player.loop) return this.stop();
         this.video.currentTime = this.secondsOf(first);
         if (this.video.ended) this.video.play().catch(() => this.stop());
       }
@@ -110,10 +180,13 @@ export class Player {
 
   /** Without pictures, only the cursor moves. */
   async playPictures(first, last, playback) {
-    const stride = Math.max(1, Math.round(this.facts.fps / MAX_PICTURES_PER_SECOND));
-    const pause = (1000 * stride) / this.facts.fps;
+    const rate = this.facts.fps * state.player.speed;
+    const stride = Math.max(1, Math.round(rate / MAX_PICTURES_PER_SECOND));
+    const pause = (1000 * stride) / rate;
     while (this.playing === playback) {
-      const next = this.frame + stride > last ? first : this.frame + stride;
+      const isEnd = this.frame + stride > last;
+      if (isEnd && !state.player.loop) return this.stop();
+      const next = isEnd ? first : this.frame + stride;
       const due = performance.now() + pause;
       if (this.mode === "frames") await preload(this.urls.picture(next)).catch(() => this.stop());
       if (this.playing !== playback) return;
@@ -134,4 +207,15 @@ const preload = async (url) => {
   const picture = new Image();
   picture.src = url;
   await picture.decode();
+};
+
+let nextVideo = null;
+
+/** Lets the browser fetch what comes next: the file of another video near a time, or a picture. */
+export const prefetch = ({ media, mediaUrl, pictureUrl, seconds }) => {
+  if (media === "frames") new Image().src = pictureUrl;
+  if (media !== "video") return;
+  nextVideo ??= Object.assign(document.createElement("video"), { preload: "auto", muted: true });
+  nextVideo.src = mediaUrl;
+  nextVideo.currentTime = seconds;
 };

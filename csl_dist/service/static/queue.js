@@ -1,37 +1,65 @@
 // The queue of spans to review: those that match the filters, and which is next.
 
-import { $, showMessage, toast } from "./page.js";
+import { $, showErrors, showMessage } from "./page.js";
 import { FlagList } from "./flag_list.js";
+import { showProgress } from "./panel.js";
+import { prefetch } from "./player.js";
 import { showFlag } from "./span.js";
 import { classColour, enqueueOnSpan, state } from "./state.js";
+import { showWhatNext } from "./next.js";
 
-const filters = () => ({
+const NOUNS = { flags: "flags", segments: "segments", sample: "sampled segments", missed: "errors without a flag" };
+
+export const filters = () => ({
+  source: $("filter-source").value,
   text: $("filter-text").value.trim(),
   state: $("filter-state").value,
-  kind: $("filter-kind").value,
+  kind: $("filter-source").value === "flags" ? $("filter-kind").value : "",
   label: $("filter-label").value,
-  min_score: $("filter-score").value,
+  annotator: $("filter-annotator").value,
+  procedure: $("filter-procedure").value,
+  reviewer: $("filter-reviewer").value.trim(),
+  assigned: $("filter-mine").checked ? state.reviewer : "",
+  sort: $("filter-sort").value,
+  min_expected: $("filter-source").value === "flags" && $("filter-expected").value !== "0" ? $("filter-expected").value : "",
 });
 
 export const queue = new FlagList($("list"), $("spacer"), {
   fetchPage: (offset, limit) => state.api.flags({ ...filters(), offset, limit }),
   classColour,
   onTotal: (total) => {
+    const source = $("filter-source").value;
     const all = state.facts.num_flags;
-    $("count").textContent = total === all ? `${all} spans, worst first` : `${total} of ${all} spans`;
+    const isAll = source !== "flags" || total === all;
+    $("count").textContent = isAll ? `${total} ${NOUNS[source]}` : `${total} of ${all} ${NOUNS[source]}`;
   },
-  onSelect: showFlag,
+  onSelect: async (flag, index) => {
+    await showFlag(flag, index);
+    showErrors(() => prefetchNext(index));
+  },
   onClick: (index) => enqueueOnSpan(() => queue.select(index)),
 });
 
+/** Lets the browser fetch what the next span needs. */
+const prefetchNext = async (index) => {
+  const next = await queue.at(index + 1);
+  if (!next || next.video === state.video?.video) return;
+  const { api } = state;
+  prefetch({
+    media: state.video?.media, seconds: next.start_seconds,
+    mediaUrl: api.mediaUrl(next.video), pictureUrl: api.pictureUrl(next.video, next.start),
+  });
+};
+
 export const applyFilters = async () => {
   await queue.load();
+  showErrors(async () => showProgress(await state.api.progress()));
   if (!(await queue.select(0))) showMessage("No span matches these filters.");
 };
 
 /** Shows the next span that is not reviewed. */
 export const showNextUndecided = async () => {
   const index = await queue.nextUndecided(state.index);
-  if (index < 0) toast("Every span in this list is reviewed.");
+  if (index < 0) await showWhatNext();
   else await queue.select(index);
 };

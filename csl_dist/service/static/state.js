@@ -2,6 +2,8 @@
 
 import { $, showErrors } from "./page.js";
 
+const stored = (name, otherwise) => JSON.parse(localStorage.getItem(`csl-${name}`) ?? "null") ?? otherwise;
+
 export const state = {
   reviewer: localStorage.getItem("csl-reviewer"),
   api: null,
@@ -10,11 +12,20 @@ export const state = {
   flag: null,
   index: -1, // of the flag in the queue
   video: null, // facts of the flag's video
-  videoFlags: [], // all flags on it
-  boundary: null, // a boundary that is being moved: start, stop, label
+  predicted: null, // what models predict for it: start, stop, class id
+  videoFlags: [], // all flags on it, and spans that are no flags
+  missed: [], // errors on it that were found without a flag
+  draft: null, // edits that are not saved yet
   undo: [], // flags decided in this tab, each with the decision before
-  zoomed: true,
+  view: null, // frames of the timeline: start, stop
   drawn: 0, // number of drawings so far
+  player: stored("player", { loop: true, muted: false, speed: 1 }),
+};
+
+/** Remembers how the reviewer likes to watch. */
+export const changePlayer = (change) => {
+  Object.assign(state.player, change);
+  localStorage.setItem("csl-player", JSON.stringify(state.player));
 };
 
 /** Actions run one after the other: an action waits until a span is loaded or saved. */
@@ -29,3 +40,12 @@ export const isSpanShown = () => state.flag && !$("main").hidden;
 export const enqueueOnSpan = (action) => enqueue(() => isSpanShown() && action());
 
 export const classColour = (name) => state.facts.classes.find((one) => one.name === name)?.colour ?? "transparent";
+
+/** Classes in the order of the procedure, as legend, keys and lists show them. */
+export const orderedClasses = () => state.facts.class_order.map((id) => state.facts.classes[id]);
+
+/** What the shown flag proposes: edits. */
+export const proposalOf = (flag) => (isFlag(flag) && state.video?.proposals[flag.rank]) || [];
+
+/** Whether a span is one that the audit flagged, and not a segment or an error that flags missed. */
+export const isFlag = (flag) => !["segment", "missed"].includes(flag.kind);

@@ -1,29 +1,113 @@
-// The timeline: labels, flags, scores and losses of the same frames, drawn on a canvas.
+// The timeline: labels, predictions, flags, scores and losses of the same frames, on a canvas. The wheel
+// zooms, Shift or a drag on the axis pans, a drag on an edge of the labels moves it.
 
 import { clock } from "./text.js";
+import { line, rowsOf } from "./timeline_rows.js";
 
 const GUTTER = 96;
-const GAP = 7;
-const CIVIDIS = [[0, 34, 78], [65, 77, 107], [124, 123, 120], [188, 175, 111], [254, 232, 56]];
+const GAP = 6;
+const AXIS = 18;
+const EDGE_PIXELS = 6;
+const ZOOM_STEP = 1.0015;
 
 export class Timeline {
-  constructor(drawing, cursor, { onSeek }) {
-    this.drawing = drawing;
-    this.overlay = cursor;
-    this.onSeek = onSeek;
-    cursor.addEventListener("pointerdown", (event) => {
-      cursor.setPointerCapture(event.pointerId);
-      this.seekTo(event);
-    });
-    cursor.addEventListener("pointermove", (event) => event.buttons && this.seekTo(event));
+  /** `onSeek(frame)`, `onView(start, stop)`, `onEdge(frame, phase, event)`; `edges()` gives frames of edges. */
+  constructor(drawing, cursor, { onSeek, onView, onEdge, edges }) {
+    Object.assign(this, { drawing, overlay: cursor, onSeek, onView, onEdge, edges });
+    cursor.addEventListener("pointerdown", (event) => this.press(event));
+    cursor.addEventListener("pointermove", (event) => this.drag(event));
+    for (const name of ["pointerup", "pointercancel"]) cursor.addEventListener(name, (event) => this.release(event));
+    cursor.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
   }
 
-  seekTo(event) {
-    if (!this.view) return;
-    const x = event.clientX - this.overlay.getBoundingClientRect().left - GUTTER;
+  place(event) {
+    const box = this.overlay.getBoundingClientRect();
+    return { x: event.clientX - box.left - GUTTER, y: event.clientY - box.top };
+  }
+
+  /** The exact place in frames below a pixel. */
+  frameAt(x) {
     const { start, stop } = this.view;
-    const frame = start + Math.floor((x / this.plotWidth) * (stop - start));
-    this.onSeek(Math.min(stop - 1, Math.max(start, frame)));
+    return start + (x / this.plotWidth) * (stop - start);
+  }
+
+  pixels(frames) {
+    return (frames / (this.view.stop - this.view.start)) * this.plotWidth;
+  }
+
+  /** The edge below the pointer, if it is on the row whose edges can be dragged. */
+  edgeAt({ x, y }) {
+    const row = this.editable;
+    if (!row || y < row.top || y > row.top + row.height) return null;
+    const at = this.frameAt(x);
+    const near = this.edges().filter((edge) => Math.abs(this.pixels(edge - at)) <= EDGE_PIXELS);
+    return near.sort((a, b) => Math.abs(a - at) - Math.abs(b - at))[0] ?? null;
+  }
+
+  press(event) {
+    if (!this.view || event.button > 1) return;
+    this.overlay.setPointerCapture(event.pointerId);
+    const place = this.place(event);
+    const edge = this.edgeAt(place);
+    if (edge != null) {
+      this.gesture = "edge";
+      this.onEdge(edge, "start", event);
+    } else if (place.y > this.height - AXIS || event.button === 1) {
+      this.gesture = "pan";
+      this.grabbed = this.frameAt(place.x);
+    } else {
+      this.gesture = "seek";
+      this.seekTo(place);
+    }
+  }
+
+  drag(event) {
+    if (!this.view) return;
+    const place = this.place(event);
+    if (!this.gesture) {
+      const isAxis = place.y > this.height - AXIS;
+      this.overlay.style.cursor = this.edgeAt(place) != null ? "ew-resize" : isAxis ? "grab" : "crosshair";
+    } else if (this.gesture === "edge") this.onEdge(Math.round(this.frameAt(place.x)), "move", event);
+    else if (this.gesture === "pan") this.pan(this.grabbed - this.frameAt(place.x));
+    else this.seekTo(place);
+  }
+
+  release(event) {
+    if (this.gesture === "edge") this.onEdge(Math.round(this.frameAt(this.place(event).x)), "end", event);
+    this.gesture = null;
+  }
+
+  wheel(event) {
+    if (!this.view) return;
+    event.preventDefault();
+    const sideways = Math.abs(event.deltaX) > Math.abs(event.deltaY);
+    if (event.shiftKey || sideways) this.pan(this.frames(sideways ? event.deltaX : event.deltaY));
+    else this.zoom(ZOOM_STEP ** event.deltaY, this.frameAt(this.place(event).x));
+  }
+
+  frames(pixels) {
+    return (pixels / this.plotWidth) * (this.view.stop - this.view.start);
+  }
+
+  pan(frames) {
+    const { start, stop, numFrames } = this.view;
+    const by = Math.max(-start, Math.min(numFrames - stop, frames));
+    this.onView(start + by, stop + by);
+  }
+
+  /** Zooms around a frame, which stays below the pointer. */
+  zoom(factor, around) {
+    const { start, stop, numFrames } = this.view;
+    const least = Math.min(numFrames, 12);
+    const length = Math.max(least, Math.min(numFrames, (stop - start) * factor));
+    const first = around - ((around - start) / (stop - start)) * length;
+    const kept = Math.max(0, Math.min(numFrames - length, first));
+    this.onView(kept, kept + length);
+  }
+
+  seekTo({ x }) {
+    const { start, stop } = this.view;
+    this.onSeek(Math.min(stop - 1, Math.max(start, Math.floor(this.frameAt(x)))));
   }
 
   clear() {
@@ -45,62 +129,70 @@ export class Timeline {
     const style = getComputedStyle(document.documentElement);
     const colour = (name) => style.getPropertyValue(`--${name}`).trim();
     const rows = rowsOf(view, colour);
-    this.height = rows.reduce((sum, row) => sum + row.height + GAP, 18);
+    this.height = rows.reduce((sum, row) => sum + row.height + GAP, AXIS);
     const context = sized(this.drawing, width, this.height);
     context.font = "12px system-ui, 'DejaVu Sans', sans-serif";
     const x = (frame) => GUTTER + ((frame - view.start) / (view.stop - view.start)) * this.plotWidth;
     const plot = { context, x, left: GUTTER, width: this.plotWidth, colour, view };
     let top = 2;
+    this.editable = null;
     for (const row of rows) {
+      if (row.isEditable) this.editable = { top, height: row.height };
       context.save();
       context.beginPath();
-      context.rect(0, top - 2, width, row.height + 4);
+      context.rect(GUTTER - 1, top - 2, this.plotWidth + 2, row.height + 4);
       context.clip();
       row.draw(plot, top, row.height);
       context.restore();
       context.fillStyle = colour("soft");
       context.textAlign = "right";
       context.textBaseline = "middle";
-      row.name.split("\n").forEach((line, i, lines) =>
-        context.fillText(line, GUTTER - 10, top + row.height / 2 + (i - (lines.length - 1) / 2) * 15, GUTTER - 12));
+      row.name.split("\n").forEach((text, i, texts) =>
+        context.fillText(text, GUTTER - 10, top + row.height / 2 + (i - (texts.length - 1) / 2) * 15, GUTTER - 12));
       top += row.height + GAP;
     }
     this.axis(plot, top);
-    this.move(this.frame ?? view.start);
+    this.move(this.at ?? view.start);
   }
 
   axis({ context, x, colour, view }, top) {
     context.fillStyle = colour("soft");
     context.textBaseline = "top";
-    const seconds = (frame) => view.secondsOf(Math.min(frame, view.numFrames - 1));
-    const length = seconds(view.stop - 1) - seconds(view.start) || 1;
+    const first = view.secondsOf(Math.floor(view.start));
+    const last = view.secondsOf(Math.ceil(view.stop));
+    const length = last - first || 1;
     const step = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800].find((s) => length / s <= this.plotWidth / 90) ?? 3600;
-    for (let t = Math.ceil(seconds(view.start) / step) * step; t <= seconds(view.stop - 1) + 1e-6; t += step) {
-      const at = x(view.frameAt(t));
+    for (let t = Math.ceil(first / step) * step; t <= last + 1e-6; t += step) {
+      const at = x(view.placeOf(t));
       context.textAlign = at > GUTTER + this.plotWidth - 24 ? "right" : "center";
-      context.fillText(clock(t), at, top);
+      if (at >= GUTTER - 1) context.fillText(clock(t), at, top);
     }
   }
 
-  /** Moves the cursor to a frame; fast, as nothing else is drawn again. */
-  move(frame) {
-    this.frame = frame;
+  /** Moves the cursor to a place in frames; fast, as nothing else is drawn again. */
+  move(at) {
+    this.at = at;
     if (!this.view) return;
-    const { start, stop, boundary } = this.view;
+    const { start, stop, marks } = this.view;
     const context = sized(this.overlay, this.plotWidth + GUTTER, this.height);
-    const x = (at) => GUTTER + ((at - start) / (stop - start)) * this.plotWidth;
+    const x = (frame) => GUTTER + ((frame - start) / (stop - start)) * this.plotWidth;
     const style = getComputedStyle(document.documentElement);
+    const isSeen = (frame) => frame >= start && frame <= stop;
     context.strokeStyle = context.fillStyle = style.getPropertyValue("--playhead").trim();
-    if (boundary) {
+    if (marks.span) {
       context.globalAlpha = 0.18;
-      context.fillRect(x(boundary.start), 0, x(boundary.stop) - x(boundary.start), this.height - 18);
+      const [a, b] = [Math.max(start, marks.span.start), Math.min(stop, marks.span.stop)];
+      context.fillRect(x(a), 0, Math.max(0, x(b) - x(a)), this.height - AXIS);
       context.globalAlpha = 1;
-      context.lineWidth = 2;
-      for (const edge of [boundary.start, boundary.stop]) line(context, x(edge), 0, x(edge), this.height - 18);
     }
-    if (frame >= start && frame < stop) {
+    context.lineWidth = 2;
+    for (const edge of marks.edges.filter(isSeen)) {
+      line(context, x(edge), 0, x(edge), this.height - AXIS);
+      context.fillRect(x(edge) - 4, 0, 8, 6);
+    }
+    if (isSeen(at)) {
       context.lineWidth = 1.5;
-      line(context, x(frame + 0.5), 0, x(frame + 0.5), this.height - 16);
+      line(context, x(at), 0, x(at), this.height - AXIS + 2);
     }
   }
 }
@@ -114,150 +206,4 @@ const sized = (canvas, width, height) => {
   context.scale(ratio, ratio);
   context.clearRect(0, 0, width, height);
   return context;
-};
-
-const line = (context, x0, y0, x1, y1) => {
-  context.beginPath();
-  context.moveTo(x0, y0);
-  context.lineTo(x1, y1);
-  context.stroke();
-};
-
-const rowsOf = (view, colour) => {
-  const rows = [{ name: "labels", height: 22, draw: ribbon(view.labels, view.classes) }];
-  if (view.reviewed) rows.push({ name: "as reviewed", height: 22, draw: ribbon(view.reviewed, view.classes) });
-  rows.push({ name: "flags", height: 11, draw: spans(view.flags, colour("flag"), view.current) });
-  if (view.known.length) rows.push({ name: "known errors", height: 9, draw: spans(view.known, colour("truth")) });
-  const score = [];
-  if (view.before) score.push({ values: view.before, colour: colour("old"), dash: [4, 3], width: 1.4 });
-  score.push({ values: view.score, colour: colour("curve"), dash: [], width: 1.8 });
-  rows.push({ name: "suspicion", height: 104, draw: curves(score, view.threshold, true) });
-  const palette = ["second", "third", "fourth", "flag"];
-  const lines = view.csl.map((one, i) => ({ ...one, colour: colour(palette[i % 4]), dash: i ? [5, 3] : [], width: 1.5 }));
-  rows.push({ name: "CSL by scorer", height: 80, draw: curves(lines, null, false) });
-  if (view.losses) rows.push({ name: "loss by\ncheckpoint", height: 76, draw: heatmap(view.losses) });
-  return rows;
-};
-
-const ribbon = (runs, classes) => ({ context, x, view }, top, height) => {
-  for (const [start, stop, label] of runs) {
-    if (stop <= view.start || start >= view.stop) continue;
-    const [a, b] = [x(Math.max(start, view.start)), x(Math.min(stop, view.stop))];
-    const fill = label < 0 ? "transparent" : classes[label].colour;
-    context.fillStyle = fill;
-    context.fillRect(a, top, b - a, height);
-    context.fillStyle = "#ffffff";
-    context.fillRect(b - 0.5, top, 1, height);
-    const name = label < 0 ? "" : classes[label].name;
-    if (name && context.measureText(name).width + 8 < b - a) {
-      context.fillStyle = isLight(fill) ? "#111" : "#fff";
-      context.textAlign = "left";
-      context.textBaseline = "middle";
-      context.fillText(name, a + 5, top + height / 2 + 0.5);
-    }
-  }
-};
-
-const isLight = (hex) => {
-  const [r, g, b] = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
-  return 0.299 * r + 0.587 * g + 0.114 * b > 140;
-};
-
-const spans = (list, fill, current = null) => ({ context, x, left, width, colour, view }, top, height) => {
-  context.fillStyle = colour("grid");
-  context.fillRect(left, top, width, height);
-  for (const span of list) {
-    if (span.stop <= view.start || span.start >= view.stop) continue;
-    const [a, b] = [x(Math.max(span.start, view.start)), x(Math.min(span.stop, view.stop))];
-    const isCurrent = current && span.start === current.start && span.stop === current.stop;
-    context.globalAlpha = !current || isCurrent ? 1 : 0.5;
-    context.fillStyle = fill;
-    context.fillRect(a, top, Math.max(2, b - a), height);
-    context.globalAlpha = 1;
-  }
-};
-
-const curves = (list, threshold, shaded) => ({ context, x, left, width, colour, view }, top, height) => {
-  const known = list.flatMap((one) => one.values).filter((value) => value != null);
-  const marks = threshold == null ? [0] : [0, threshold];
-  const low = known.reduce((a, b) => Math.min(a, b), Math.min(...marks));
-  const high = known.reduce((a, b) => Math.max(a, b), Math.max(...marks));
-  const room = (high - low) * 1.08 || 1;
-  // Names are above the lines, not on them.
-  const head = list.some((one) => one.name) ? 18 : 0;
-  const y = (value) => top + head + (height - head) * (1 - (value - low) / room);
-  context.strokeStyle = colour("grid");
-  context.lineWidth = 1;
-  context.strokeRect(left + 0.5, top + 0.5, width - 1, height - 1);
-  if (shaded) {
-    context.fillStyle = colour("shade");
-    const { start, stop } = view.current;
-    context.fillRect(x(start), top, x(stop) - x(start), height);
-  }
-  if (low < 0) line(context, left, y(0), left + width, y(0));
-  for (const one of list) {
-    context.strokeStyle = one.colour;
-    context.lineWidth = one.width;
-    context.setLineDash(one.dash);
-    context.beginPath();
-    let isDown = false;
-    one.values.forEach((value, i) => {
-      if (value == null) {
-        isDown = false;
-        return;
-      }
-      const at = left + ((i + 0.5) / one.values.length) * width;
-      if (isDown) context.lineTo(at, y(value));
-      else context.moveTo(at, y(value));
-      isDown = true;
-    });
-    context.stroke();
-  }
-  context.setLineDash([]);
-  context.textBaseline = "top";
-  context.textAlign = "right";
-  context.fillStyle = colour("soft");
-  context.fillText(high.toFixed(1), left + width - 4, top + 3);
-  if (threshold != null) {
-    context.strokeStyle = context.fillStyle = colour("flag");
-    context.setLineDash([7, 4]);
-    line(context, left, y(threshold), left + width, y(threshold));
-    context.setLineDash([]);
-    context.textAlign = "left";
-    context.textBaseline = "bottom";
-    context.fillText(`threshold ${threshold.toFixed(2)}`, left + 5, y(threshold) - 2);
-  }
-  context.textAlign = "left";
-  context.textBaseline = "top";
-  let at = left + 5;
-  for (const one of list.filter((each) => each.name)) {
-    context.fillStyle = one.colour;
-    context.fillText(one.name, at, top + 3);
-    at += context.measureText(one.name).width + 14;
-  }
-};
-
-const shade = (share) => {
-  const at = Math.min(1, Math.max(0, share)) * (CIVIDIS.length - 1);
-  const i = Math.min(CIVIDIS.length - 2, Math.floor(at));
-  return CIVIDIS[i].map((channel, c) => channel + (CIVIDIS[i + 1][c] - channel) * (at - i));
-};
-
-const heatmap = ({ shape, values }) => ({ context, left, width, view }, top, height) => {
-  const [rows, columns] = shape;
-  const picture = new ImageData(columns, rows);
-  for (let i = 0; i < rows * columns; i++) {
-    const [r, g, b] = shade((Number.isNaN(values[i]) ? 0 : values[i]) / view.highestLoss);
-    picture.data.set([r, g, b, 255], 4 * i);
-  }
-  const canvas = new OffscreenCanvas(columns, rows);
-  canvas.getContext("2d").putImageData(picture, 0, 0);
-  context.imageSmoothingEnabled = false;
-  context.drawImage(canvas, left, top, width, height);
-};
-
-/** The loss of the brightest colour: the 99th percentile, so that one frame does not darken all others. */
-export const highestLoss = ({ values }) => {
-  const known = [...values].filter((value) => !Number.isNaN(value)).sort((a, b) => a - b);
-  return known[Math.floor(0.99 * (known.length - 1))] || 1;
 };

@@ -1,0 +1,41 @@
+"""Words of the report, which are those of the review page."""
+
+from collections.abc import Mapping
+from typing import Any
+
+KIND_WORDS = {
+    "mislabel": "wrong name",
+    "disorder": "order",
+    "missing": "missing step",
+    "insert": "step too many",
+    "boundary": "boundary",
+    "ambiguous": "ambiguous",
+}
+
+
+def clock(seconds: float) -> str:
+    """Minutes and seconds, with hours where there are any."""
+    tenths = round(seconds * 10)
+    minutes, rest = divmod(tenths, 600)
+    hours, minutes = divmod(minutes, 60)
+    text = f"{rest // 10:02d}.{rest % 10}"
+    return f"{hours}:{minutes:02d}:{text}" if hours else f"{minutes}:{text}"
+
+
+def fix_words(flag: Mapping[str, Any]) -> str:
+    """What a flag proposes, in a few words; empty where it only says where to look."""
+    word, *numbers = str(flag["fix"] or "").split()
+    match word:
+        case "swap":
+            return f"swap: {flag['suggested']}, then {flag['label']}"
+        case "boundary":
+            earlier = int(numbers[1]) < int(numbers[0])
+            seconds = flag["stop_seconds"] - flag["start_seconds"]
+            return f"boundary {seconds:.1f} s {'earlier' if earlier else 'later'}"
+        case "insert":
+            return f"insert {flag['fix_label']}"
+        case "delete":
+            return f"part of {flag['fix_label']}"
+        case "rename":
+            return f"rename {flag['fix_label']}"
+    return ""
