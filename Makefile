@@ -6,6 +6,9 @@ ROOT ?= runs/demo
 
 # The environment, made once; touched files decide whether it must be made again.
 .venv/.installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "csl_dist needs \
+	Python 3.11 or later, but $(PYTHON) is $$($(PYTHON) --version 2>&1); name another one: \
+	make PYTHON=python3.11" >&2; exit 2; }
 	@echo "installing into .venv (a few minutes the first time)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev]'
