@@ -54,8 +54,16 @@ class StoredTrajectory:
 
     logp_ETC: FloatArray
 
-    def read(self) -> FloatArray:
-        return self.logp_ETC
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.logp_ETC.shape
+
+    @property
+    def epochs(self) -> range:
+        return range(len(self.logp_ETC))
+
+    def read(self, start: int, stop: int) -> FloatArray:
+        return self.logp_ETC[:, start:stop]
 
 
 def audit_of(

@@ -21,6 +21,7 @@ from csl_dist.flag.edits.emission import (
     best_temperature,
     emission_of,
     late_half,
+    late_view,
     permuted,
 )
 from csl_dist.flag.edits.evidence import evidence_rows, surprise
@@ -219,7 +220,8 @@ class EmissionCache:
     def of(self, video: str, swap_seed: int | None, moved_T: IntArray | None) -> Emission:
         key = (video, swap_seed)
         if key not in self._known:
-            self._known[key] = emission_of(self._data.logp(video, swap_seed), self._temperatures)
+            families = [late_view([logp_ETC]) for logp_ETC in self._data.logp(video, swap_seed)]
+            self._known[key] = emission_of(families, self._temperatures)
         if moved_T is None:
             return self._known[key]
         return permuted(self._known[key], moved_T)

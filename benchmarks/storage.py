@@ -1,6 +1,7 @@
 """Storage that `csl plan` foresees beside what a run took: the paper's Cholec80, scaled down.
 
 .venv/bin/python benchmarks/storage.py --data ../shared/data --work DIR [--videos 10] [--seconds 6]
+.venv/bin/python benchmarks/storage.py --config CONFIG
 
 Clips of real surgical video (JIGSAWS) in the layout of Cholec80 go through configs/cholec80.yaml:
 the adapted encoder, ViT-B, every checkpoint, scores. Only the number and length of videos, the
@@ -18,9 +19,10 @@ from rich.console import Console
 
 from csl_dist import pipeline
 from csl_dist.cli.plan import footage_of
-from csl_dist.config import RunConfig, load_config
+from csl_dist.config import CNN, RunConfig, load_config
 from csl_dist.cost.plan import GPUS, Machines, plan_run
 from csl_dist.data.layouts.cholec80 import PHASES
+from csl_dist.training.inputs import open_inputs
 
 CONFIG = Path(__file__).parents[1] / "configs" / "cholec80.yaml"
 FPS = 25
@@ -60,25 +62,21 @@ def write_clip(source: Path, path: Path, seconds: int, *, skip: int) -> int:
 
 def measured_bytes(config: RunConfig) -> dict[str, int]:
     """What lies in the run root, by the plan's stages."""
-    root = Path(config.root)
-    transformer, cnn = root / "transformer", root / "cnn"
-    samples = {p.parent.parent for p in root.glob("features.zarr/*/video01/*/features/zarr.json")}
-    widths = {folder.parents[1]: size(folder.parents[1]) for folder in samples}
-    # The sample has few frames that are wide, and the adapted features are many that are not.
-    sample, features = sorted(widths.values(), reverse=True)
-    scores = size(root / "scores.zarr")
-    numbers = {
-        name: size(path / "trajectories.zarr")
-        for name, path in (("transformer", transformer), ("cnn", cnn))
-    }
-    return {
-        "sample": sample,
-        "adapt": size(cnn / "fold-0"),
-        "extract": features,
-        "train transformer": size(transformer / "fold-0"),
-        "audit transformer": numbers["transformer"] + scores // 2,
-        "audit cnn": numbers["cnn"] + scores // 2,
-    }
+    root, inputs = Path(config.root), open_inputs(config)
+    base, adapted = inputs.features.base, inputs.features.adapted
+    store = root / "features.zarr"
+    found = {"extract": size(store / base.encoder)}
+    if adapted is not None:
+        folds = [fold.index for fold in inputs.run.dataset.folds]
+        found["sample"] = found["extract"]
+        found["adapt"] = sum(size(folder) for folder in (root / CNN).glob("fold-*"))
+        found["extract"] = sum(size(store / adapted(fold).encoder) for fold in folds)
+    for scorer in config.scorers:
+        scores = sum(size(folder) for folder in root.glob(f"scores.zarr/*/{scorer}"))
+        found[f"audit {scorer}"] = size(root / scorer / "trajectories.zarr") + scores
+        if scorer != CNN:
+            found[f"train {scorer}"] = sum(size(f) for f in (root / scorer).glob("fold-*"))
+    return found
 
 
 def size(folder: Path) -> int:
@@ -87,12 +85,16 @@ def size(folder: Path) -> int:
 
 def main() -> None:
     parser = parser_of(__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--config", type=Path, help="of a run that is done; nothing is run")
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--work", type=Path)
     parser.add_argument("--videos", type=positive, default=10)
     parser.add_argument("--seconds", type=positive, default=6)
     parser.add_argument("--epochs", type=positive, default=3)
     arguments = parser.parse_args()
+    if arguments.config is not None:
+        print_figures(compared(load_config(arguments.config)), as_json=arguments.json)
+        return
     data, work = arguments.data.resolve(), arguments.work.resolve()
     names = [f"video{number:02d}" for number in range(1, arguments.videos + 1)]
     if not (work / f"cholec80/videos/{names[-1]}.mp4").exists():
@@ -118,18 +120,22 @@ def main() -> None:
     console = Console(stderr=True)
     with pipeline.open_stage(config, "csl bench storage", console=console) as stage:
         pipeline.run(stage)
+    print_figures(compared(config), as_json=arguments.json)
+
+
+def compared(config: RunConfig) -> dict[str, dict[str, float]]:
+    """Planned and measured megabytes of every stage of a run that is done."""
     machines = Machines(num_gpus=1, gpu=GPUS["a100"], utilisation=0.3, cpus_per_gpu=8)
     planned = {s.stage: s.num_bytes for s in plan_run(config, footage_of(config), machines)}
     measured = measured_bytes(config)
-    figures = {
+    return {
         stage: {
-            "planned_mb": round(planned[stage] / 1e6, 2),
-            "measured_mb": round(measured[stage] / 1e6, 2),
+            "planned_mb": round(planned[stage] / 1e6, 3),
+            "measured_mb": round(measured[stage] / 1e6, 3),
             "ratio": round(planned[stage] / measured[stage], 3),
         }
         for stage in planned
     }
-    print_figures(figures, as_json=arguments.json)
 
 
 if __name__ == "__main__":

@@ -51,9 +51,23 @@ def odd(value: int) -> int:
     return value
 
 
+def known_url(url: str) -> str:
+    """Refuses what names no place: such a root would be the folder that one stands in."""
+    scheme, separator, rest = url.partition("://")
+    if not url.strip() or (separator and not (scheme and rest.strip("/"))):
+        raise ValueError(f"{url!r} names no folder; expected a path, or a URL as s3://bucket/run")
+    return url
+
+
+MAX_SHOWN = 200
+"""Characters of a wrong value that a sentence repeats."""
+
 Count = Annotated[int, Field(ge=1)]
-Seed = Annotated[int, Field(ge=0)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Rate = Annotated[float, Field(gt=0, le=100_000)]
+"""Frames a second."""
+Url = Annotated[str, AfterValidator(known_url)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Percent = Annotated[float, Field(gt=0, le=100)]
 ScoreName = Annotated[str, AfterValidator(known_score)]
@@ -127,15 +141,15 @@ class AnyLayoutConfig:
 
     path: str
     """The folder; for `manifest` the CSV and for `activitynet` the JSON file."""
-    fps: Positive | None = None
+    fps: Rate | None = None
     """Frames per second to sample; None takes every frame or feature. Paper: 15."""
     source: Literal["auto", "video", "frames", "features"] = "auto"
     """What to read where a layout offers several; `auto` takes the first that is there."""
-    labels_fps: Positive | None = None
+    labels_fps: Rate | None = None
     """Label entries per second; None: what the layout has, or the rate of the features."""
-    features_fps: Positive = 15.0
+    features_fps: Rate = 15.0
     """Frames per second behind ready-made features."""
-    frames_fps: Positive | None = None
+    frames_fps: Rate | None = None
     """Frames per second of frame folders; None: what the layout has."""
     group: str | None = None
     """Regular expression whose match in a video's id is its group, such as `^P[0-9]+`."""
@@ -334,7 +348,7 @@ class TrainConfig:
     pass over the training videos. Paper: None."""
     learning_rate: Positive = 1e-4
     """Of AdamW. Paper: 1e-4."""
-    weight_decay: float = 0.01
+    weight_decay: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.01
     """Of AdamW."""
     clip_norm: Positive = 1.0
     """Largest gradient norm."""
@@ -478,7 +492,7 @@ class RunConfig:
 
     __pydantic_config__: ClassVar[ConfigDict] = FORBID
 
-    root: str
+    root: Url
     """URL of the folder that holds all that the run produces."""
     dataset: DatasetConfig
     corrupt: CorruptConfig = CorruptConfig()
@@ -493,6 +507,8 @@ class RunConfig:
     audit: AuditConfig = AuditConfig()
 
     def __post_init__(self) -> None:
+        if "" in self.scorers:
+            raise ValueError("scorers: a scorer needs a name, such as `framewise: {}`")
         if not self.scorers:
             raise ValueError("scorers: at least one scorer is needed, such as `framewise: {}`")
         if self.train.warmup_epochs >= self.train.epochs:
@@ -530,6 +546,8 @@ def load_config(path: str | Path, overrides: Iterable[str] = ()) -> RunConfig:
         raise ConfigError(f"the config {path} is not UTF-8 text: {error}") from error
     try:
         data = yaml.safe_load(text)
+    except RecursionError as error:
+        raise ConfigError(f"{path} is nested too deeply to be a config") from error
     except yaml.YAMLError as error:
         raise ConfigError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
     if not isinstance(data, dict):
@@ -579,6 +597,8 @@ def set_value(data: dict[str, Any], override: str) -> None:
         data = inner
     try:
         data[key] = yaml.safe_load(value)
+    except RecursionError as error:
+        raise ConfigError(f"--set {dotted}: the value is nested too deeply") from error
     except yaml.YAMLError as error:
         reason = " ".join(str(error).split())
         raise ConfigError(f"--set {override}: the value is not valid YAML: {reason}") from error
@@ -629,7 +649,13 @@ def _sentence(detail: ErrorDetails) -> str:
         case "value_error":
             return f"{key}: {detail['ctx']['error']}" if key else str(detail["ctx"]["error"])
         case _:
-            return f"{key!r} is {detail['input']!r}: {detail['msg'].lower()}"
+            return f"{key!r} is {_shown(detail['input'])}: {detail['msg'].lower()}"
+
+
+def _shown(value: object) -> str:
+    """A value as it stands in a config, or its beginning."""
+    text = repr(value)
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
 
 
 def _without_tags(parts: list[str]) -> tuple[list[str], str]:

@@ -16,6 +16,9 @@ Each carries one sentence: what, where, expected, got, what to do. The command l
 exits with code 2. All of them survive pickling, so that they can cross Ray.
 """
 
+import difflib
+from collections.abc import Iterable
+
 
 class CslError(Exception):
     """What the user can fix; its text is the whole message."""
@@ -76,3 +79,11 @@ class LockedError(CslError):
 
 class JobError(CslError):
     """A Ray job that can't be submitted, found or followed, or that failed."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """What to say after an unknown name: the nearest known one, or some of them."""
+    names = [str(one) for one in known]
+    near = difflib.get_close_matches(name, names, n=1)
+    some = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+    return f"did you mean {near[0]!r}?" if near else f"there are {some}"

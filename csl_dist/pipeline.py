@@ -54,7 +54,7 @@ def open_stage(
     What is wrong with config or dataset is told before anything is written. `inputs` are those of
     the config, where they are open already.
     """
-    with _damage_forgotten(config, command):
+    with damage_forgotten(config, command):
         inputs = inputs or open_inputs(config)
         with RootLock(inputs.run.paths, command):
             put_run(inputs)
@@ -62,7 +62,7 @@ def open_stage(
 
 
 @contextmanager
-def _damage_forgotten(config: RunConfig, command: str) -> Iterator[None]:
+def damage_forgotten(config: RunConfig, command: str) -> Iterator[None]:
     """What is found to be damaged in the block is taken away, so that the next run makes it again.
 
     Otherwise every run would stop at the same place.

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal, get_args
 
-from csl_dist.errors import ConfigError
+from csl_dist.errors import ConfigError, nearest
 
 NamedStrategy = Literal["full", "every_2nd", "every_5th", "every_10th", "hybrid", "last"]
 Strategy = NamedStrategy | tuple[int, ...]
@@ -24,6 +24,14 @@ def known_strategy(value: object) -> object:
     raise ValueError(f"{value!r} is neither one of {', '.join(names)} nor a list of epochs")
 
 
+def _named(strategy: str) -> str:
+    """A strategy's name; ConfigError with the nearest one where there is none such."""
+    names = get_args(NamedStrategy)
+    if strategy not in names:
+        raise ConfigError(f"there is no strategy {strategy!r}; {nearest(strategy, names)}")
+    return strategy
+
+
 def selected_epochs(epochs: Sequence[int], strategy: Strategy) -> list[int]:
     """The epochs that a strategy picks of those that there are, ascending; at least one.
 
@@ -31,6 +39,8 @@ def selected_epochs(epochs: Sequence[int], strategy: Strategy) -> list[int]:
     every 5th after it.
     """
     ordered = sorted(epochs)
+    if isinstance(strategy, str):
+        _named(strategy)
     if not ordered:
         return []
     if not isinstance(strategy, str):

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -99,3 +100,12 @@ def test_slurm_script_is_valid_shell() -> None:
 
 def test_image_has_the_version_of_ray_that_is_pinned() -> None:
     assert f"RAY_VERSION={version('ray')}\n" in (CLUSTER / "Dockerfile").read_text()
+
+
+def test_image_lists_what_it_is_made_of() -> None:
+    made = subprocess.run(
+        [sys.executable, CLUSTER / "sbom.py"], capture_output=True, text=True, check=True
+    )
+    components = {one["name"]: one for one in json.loads(made.stdout)["components"]}
+    assert components["torch"]["version"] == version("torch")
+    assert "GPL" in components["libavcodec (FFmpeg, inside av)"]["licenses"][0]["license"]["name"]

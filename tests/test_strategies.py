@@ -31,3 +31,8 @@ def test_short_training_keeps_its_last_checkpoint(strategy) -> None:
 def test_list_with_an_epoch_that_is_not_there_is_refused() -> None:
     with pytest.raises(ConfigError, match="epochs 9 are selected, but there are only 1 to 4"):
         selected_epochs([1, 2, 3, 4], (2, 9))
+
+
+def test_unknown_strategy_is_an_error_with_the_nearest_name() -> None:
+    with pytest.raises(ConfigError, match="no strategy 'every_3rd'; did you mean 'every_"):
+        selected_epochs([1, 2, 3], "every_3rd")  # type: ignore[arg-type]

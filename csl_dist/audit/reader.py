@@ -4,7 +4,6 @@ Reading needs no Ray, no model and no dataset, and writes nothing. A run in prog
 too: `missing` says what it lacks, and what is asked for and not there yet is a NotReadyError.
 """
 
-import difflib
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -17,9 +16,10 @@ from csl_dist.audit.frames import FrameScores
 from csl_dist.audit.revision import AuditStore
 from csl_dist.config import COMMITTEE
 from csl_dist.data.layouts import listed_in
-from csl_dist.errors import DataError, NotReadyError
+from csl_dist.errors import DataError, NotReadyError, nearest
 from csl_dist.flag.calibration import AnyCalibration
 from csl_dist.flag.edit_calibration import EditCalibration
+from csl_dist.flag.edit_rule import read_families
 from csl_dist.flag.edits.conventions import Convention
 from csl_dist.flag.record import AuditRecord
 from csl_dist.measures import SUSPICION, base_and_smoothing
@@ -42,6 +42,7 @@ from csl_dist.storage.url import Storage, key_part
 from csl_dist.strategies import Strategy
 from csl_dist.types import (
     Annotation,
+    ErrorKind,
     FloatArray,
     IntArray,
     PlantedError,
@@ -202,8 +203,11 @@ class Audit:
         if video is not None:
             table = table[table.video == self._known(video)]
         if label is not None:
+            self.known_class(label)
             table = table[(table.label == label) | (table.suggested == label)]
         if kind is not None:
+            if kind not in list(ErrorKind):
+                raise DataError(f"there is no kind {kind!r} of error; {nearest(kind, ErrorKind)}")
             table = table[table.kind == kind]
         if min_score is not None:
             table = table[table.score >= min_score]
@@ -303,8 +307,10 @@ class Audit:
         assert isinstance(calibration, EditCalibration), "every audit by this rule has one"
         given_T = class_ids(labels, self.classes, video, annotation.num_frames)
         changed = np.flatnonzero(given_T != annotation.labels_T)
-        read = [self.log_probabilities(video, scorer=s).read() for s in calibration.families]
-        preferred_T = calibration.preference_of(read, given_T)
+        families = read_families(
+            video, calibration.families, lambda s, v: self.log_probabilities(v, scorer=s)
+        )
+        preferred_T = calibration.preference_of(families, given_T)
         result_T = suspicion_T.copy()
         result_T[changed] = np.where(given_T < 0, np.nan, preferred_T)[changed]
         return result_T
@@ -527,12 +533,16 @@ class Audit:
             raise DataError(f"there is no scorer {scorer!r}; the run has {names}")
         return scorer or self.scorer
 
+    def known_class(self, name: str) -> str:
+        """The name of a class; DataError with the nearest one where there is none such."""
+        if name not in self.classes:
+            raise DataError(f"the run has no class {name!r}; {nearest(name, self.classes)}")
+        return name
+
     def _known(self, video: str) -> str:
         if video not in self.videos_by_id:
             known = [v.id for v in self.held_out_videos()]
-            near = difflib.get_close_matches(video, known, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise DataError(f"the run has no video {video!r}{hint}")
+            raise DataError(f"the run has no video {video!r}; {nearest(video, known)}")
         if self.videos_by_id[video].split is Split.TRAIN:
             raise DataError(f"video {video!r} is trained on, so that it has no scores")
         return video

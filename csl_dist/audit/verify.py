@@ -24,7 +24,12 @@ from csl_dist.score.settings import AuditSettings
 from csl_dist.score.store import ScoreStore, version_of
 from csl_dist.storage.ledger import Unit
 from csl_dist.storage.paths import RunPaths
-from csl_dist.storage.run_file import read_run_config, read_run_file, require_videos_as_written
+from csl_dist.storage.run_file import (
+    identity_of,
+    read_run_config,
+    read_run_file,
+    require_videos_as_written,
+)
 from csl_dist.storage.url import Storage
 from csl_dist.training.checkpoints import CheckpointStore
 from csl_dist.training.opened import training_record
@@ -152,11 +157,15 @@ def _run_checks(paths: RunPaths) -> list[Check]:
         try:
             read()
         except DamagedError as error:
-            return [_damage(Kind.RUN, str(error), _nothing)]
+            is_kept = error.place.endswith(RunPaths.IDENTITY)
+            remade = "restore a copy: without it decisions of reviewers are not found"
+            forget = None if is_kept else _nothing
+            return [_damage(Kind.RUN, str(error), forget, remade if is_kept else None)]
         return []
 
     reads: dict[str, Callable[[], object]] = {
         RunPaths.RUN: lambda: read_run_file(paths.root.url),
+        RunPaths.IDENTITY: lambda: identity_of(paths.root.url),
         RunPaths.VIDEO_LIST: lambda: require_videos_as_written(paths.root),
     }
     return [

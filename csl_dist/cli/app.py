@@ -90,6 +90,17 @@ def main(*command: str) -> None:
         wanted = "serve" if arguments[:1] == ["serve"] else extras[0]
         complain("error", f"this needs {package}; install it: pip install 'csl_dist[{wanted}]'")
         code = 2
+    except Exception as error:
+        if not _is_of_ray(error):
+            raise
+        # A lost part of a cluster, not a mistake in here: its pages of text help nobody.
+        first = next(iter(str(error).strip().splitlines()), "no reason given")
+        complain(
+            "error",
+            f"a part of Ray was lost ({type(error).__name__}: {first}); run again, what is done is "
+            "kept; --verbose shows what Ray has to say",
+        )
+        code = 2
     except SystemExit as end:  # typer's own way to end, after wrong usage or Ctrl-C
         code = end.code if isinstance(end.code, int) else 1
     if code == INTERRUPTED:
@@ -99,6 +110,15 @@ def main(*command: str) -> None:
         os._exit(INTERRUPTED)
     _leave_ray()
     sys.exit(code)
+
+
+def _is_of_ray(error: BaseException) -> bool:
+    """Whether an error says that Ray lost a process, a node or itself."""
+    if "ray" not in sys.modules:
+        return False
+    from csl_dist.cluster.session import is_loss
+
+    return is_loss(error)
 
 
 def complain(kind: str, sentence: str) -> None:

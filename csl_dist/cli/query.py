@@ -45,7 +45,9 @@ def query(
     top: Annotated[int | None, typer.Option(help="Only so many of the worst.")] = None,
     video: Annotated[str | None, typer.Option(help="Id of a video.")] = None,
     label: Annotated[str | None, typer.Option("--class", help="Annotated or suggested.")] = None,
-    kind: Annotated[str | None, typer.Option(help="mislabel or disorder.")] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="mislabel, disorder, insert, missing or boundary.")
+    ] = None,
     min_score: Annotated[float | None, typer.Option(help="Least score.")] = None,
     from_seconds: Annotated[float | None, typer.Option("--from", help="Seconds.")] = None,
     to_seconds: Annotated[float | None, typer.Option("--to", help="Seconds.")] = None,
@@ -79,6 +81,8 @@ def query(
 
     def scores() -> "pd.DataFrame":
         table = audit.scores(_required(video, what), scorer=scorer)
+        if label is not None:
+            audit.known_class(label)
         return _within(table, label, min_score, from_seconds, to_seconds).head(top or len(table))
 
     answers: dict[What, Callable[[], pd.DataFrame]] = {
@@ -186,7 +190,9 @@ def _print(table: "pd.DataFrame", form: Form) -> None:
         from csl_dist.cli import tables
 
         is_flags = "rank" in table.columns
-        console.print(tables.flag_table(table) if is_flags else tables.frame_table(table))
+        console.print(
+            tables.flag_table(table, width=console.width) if is_flags else tables.frame_table(table)
+        )
     elif form is Form.JSON:
         sys.stdout.write(table.to_json(orient="records", indent=2, double_precision=6) + "\n")
     else:

@@ -112,7 +112,7 @@ def relabel(
     )
     if len(made.still_suspicious):
         say("still suspicious in the corrected videos:")
-        console.print(tables.flag_table(made.still_suspicious))
+        console.print(tables.flag_table(made.still_suspicious, width=console.width))
     number, earlier = made.after.revision, made.before.revision
     say(f"audit {number}: {write_report(made.after)}; audit {earlier} stays: --revision {earlier}")
 
@@ -179,7 +179,7 @@ def diff(
     for heading, flags in (("came", changes.came), ("went", changes.went)):
         if len(flags):
             say(f"{heading}: {len(flags)}")
-            console.print(tables.flag_table(flags))
+            console.print(tables.flag_table(flags, width=console.width))
     if len(changes.moved):
         say(f"moved: {len(changes.moved)}")
         console.print(tables.frame_table(changes.moved))

@@ -127,8 +127,9 @@ def _run_all(config: "RunConfig", command: str, verbose: bool) -> None:
     from csl_dist import pipeline
     from csl_dist.training.inputs import open_inputs
 
-    inputs = open_inputs(config)
-    _say_ahead(inputs)
+    with pipeline.damage_forgotten(config, f"csl {command}"):
+        inputs = open_inputs(config)
+        _say_ahead(inputs)
     with pipeline.open_stage(
         config, f"csl {command}", inputs=inputs, console=console, verbose=verbose
     ) as stage:

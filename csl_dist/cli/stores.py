@@ -66,6 +66,29 @@ def verify(
     say(f"repaired: {len(found)} parts")
 
 
+@app.command(rich_help_panel="Stores and speed")
+def clean(
+    root: Annotated[
+        str | None, typer.Argument(help="Run root, to look for half-written files.", metavar="ROOT")
+    ] = None,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove what is listed.")] = False,
+) -> None:
+    """List what killed commands left on this machine, and remove it if asked to."""
+    from csl_dist.cluster.leftovers import leftovers
+
+    found = leftovers(root)
+    for leftover in found:
+        say(f"{leftover.what}, {leftover.num_bytes / 2**20:,.1f} MiB")
+        if remove:
+            leftover.remove()
+    total = sum(leftover.num_bytes for leftover in found) / 2**20
+    done = "removed" if remove else "left behind"
+    say(
+        f"{done}: {len(found)}, {total:,.1f} MiB"
+        + "; --remove removes" * bool(found and not remove)
+    )
+
+
 features = typer.Typer(no_args_is_help=True, help="Look into a feature store, check it, tidy it.")
 app.add_typer(features, name="features", rich_help_panel="Stores and speed")
 

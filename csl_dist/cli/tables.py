@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 from rich import box
@@ -263,31 +263,44 @@ def rates_table(rates: "Rates") -> Table:
     return table
 
 
-def flag_table(flags: pd.DataFrame) -> Table:
-    """Flagged spans; frames are the first and the last."""
-    table = Table(box=box.SIMPLE_HEAD)
-    has_fixes = flags["fix"].notna().any()
-    fixes = ("error", "fix") if has_fixes else ()
-    for heading in (
-        *("rank", "video", "seconds", "frames", "score", *fixes),
-        *("kind", "label", "suggested"),
-    ):
+WIDE = 110
+"""Columns of a terminal from which on a table of flags has all that there is."""
+
+
+def flag_table(flags: pd.DataFrame, *, width: int) -> Table:
+    """Flagged spans; frames are the first and the last. A narrow terminal gets fewer columns.
+
+    Names and labels are broken over lines where there is no room, never cut; numbers never are.
+    """
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1) if width >= WIDE else (0, 1, 0, 0))
+    has_fixes = bool(flags["fix"].notna().any())
+    columns = ["rank", "video", "seconds", *(["frames"] if width >= WIDE else []), "score"]
+    columns += ["error"] if has_fixes else []
+    columns += ["fix"] if has_fixes and width >= WIDE else []
+    for heading in (*columns, "kind", "label", "suggested"):
         numeric = heading in ("rank", "seconds", "frames", "score", "error")
-        table.add_column(heading, justify="right" if numeric else "left")
+        table.add_column(
+            heading,
+            justify="right" if numeric else "left",
+            no_wrap=numeric or heading == "kind",
+            min_width=len(heading),
+            overflow="fold",
+        )
     for flag in flags.itertuples():
         probability = float(flag.probability)  # type: ignore[arg-type]
-        likely = "-" if pd.isna(probability) else f"{probability:.0%}"
-        table.add_row(
-            str(flag.rank),
-            escape(str(flag.video)),
-            f"{flag.start_seconds:.1f}-{flag.stop_seconds:.1f}",
-            f"{flag.start}-{flag.stop - 1}",  # type: ignore[operator]
-            f"{flag.score:.2f}",
-            *((likely, str(flag.fix)) if has_fixes else ()),
-            str(flag.kind),
-            escape(str(flag.label)),
-            f"{escape(str(flag.suggested))} {flag.suggested_probability:.0%}",
-        )
+        cells = {
+            "rank": str(flag.rank),
+            "video": escape(str(flag.video)),
+            "seconds": f"{flag.start_seconds:.1f}-{flag.stop_seconds:.1f}",
+            "frames": f"{flag.start}-{flag.stop - 1}",  # type: ignore[operator]
+            "score": f"{flag.score:.2f}",
+            "error": "-" if pd.isna(probability) else f"{probability:.0%}",
+            "fix": str(flag.fix),
+            "kind": str(flag.kind),
+            "label": escape(str(flag.label)),
+            "suggested": f"{escape(str(flag.suggested))} {flag.suggested_probability:.0%}",
+        }
+        table.add_row(*(cells[str(column.header)] for column in table.columns))
     return table
 
 
@@ -315,7 +328,9 @@ def frame_table(frame: pd.DataFrame) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
     for name in frame.columns:
         numeric = pd.api.types.is_numeric_dtype(frame[name])
-        table.add_column(name.replace("_", " "), justify="right" if numeric else "left")
+        heading = name.replace("_", " ")
+        justify: Literal["left", "right"] = "right" if numeric else "left"
+        table.add_column(heading, justify=justify, no_wrap=numeric, overflow="fold")
     for row in frame.itertuples(index=False):
         table.add_row(*(_cell(value) for value in row))
     return table

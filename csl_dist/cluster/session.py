@@ -5,6 +5,8 @@ Ray starts when the first unit of work needs it, so that a command on a finished
 
 import logging
 import os
+import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -13,15 +15,18 @@ from pathlib import Path
 from typing import Any
 
 import ray
-from ray.exceptions import RayError
+from ray.exceptions import AuthenticationError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from csl_dist.cluster.local import is_local
-from csl_dist.errors import CslError
+from csl_dist.errors import CslError, JobError
 
 # Ray Train's controller passes on an epoch's report only when it polls: by default every 2 s, which
 # would slow small trainings down.
 TRAIN_POLL_SECONDS = "0.2"
+
+ANSWER_SECONDS = 5.0
+SLOW_SECONDS = 30.0
 
 NUM_GPUS_VARIABLE = "CSL_GPUS"
 """Number of GPUs to plan for; an autoscaling cluster may have none at first."""
@@ -52,7 +57,9 @@ def connect(*, verbose: bool = False) -> Resources:
             logging.getLogger(name).setLevel(level)
         # It logs a traceback of every error that it raises.
         logging.getLogger("ray.data").setLevel(level if verbose else logging.CRITICAL)
-        with nullcontext() if verbose else _silent_stderr():
+        _require_answer(os.environ.get("RAY_ADDRESS", ""))
+        silence = nullcontext() if verbose else _silent_stderr()
+        with _told_if_slow(local), silence, _errors(local):
             ray.init(
                 address="local" if local else None,
                 include_dashboard=False if local else None,
@@ -66,6 +73,57 @@ def connect(*, verbose: bool = False) -> Resources:
         num_gpus=num_gpus,
         has_cuda=num_gpus > 0 and _has_cuda(),
     )
+
+
+def _require_answer(address: str) -> None:
+    """Refuses an address where nothing listens; Ray itself would try for minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon or not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_SECONDS).close()
+    except OSError as error:
+        raise JobError(
+            f"no Ray cluster answers at RAY_ADDRESS={address} ({error.strerror or error}); start "
+            "it, correct the address, or unset RAY_ADDRESS to use this machine alone"
+        ) from error
+
+
+@contextmanager
+def _told_if_slow(local: bool) -> Iterator[None]:
+    """Says after a while that Ray has not started, and what may be the reason."""
+    where = "this machine" if local else "the cluster"
+    sentence = (
+        f"Ray has not started on {where} for {SLOW_SECONDS:.0f} s; still waiting. Is there memory, "
+        "room in /tmp and /dev/shm, and a core for it? `csl clean` lists what killed runs left.\n"
+    )
+    stderr = os.dup(2)  # which is silent meanwhile
+    timer = threading.Timer(SLOW_SECONDS, lambda: os.write(stderr, sentence.encode()))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        os.close(stderr)
+
+
+@contextmanager
+def _errors(local: bool) -> Iterator[None]:
+    """Turns what Ray raises when it can't start or be reached into one sentence."""
+    try:
+        yield
+    except AuthenticationError as error:
+        raise JobError(
+            "the Ray cluster needs its token: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN, or "
+            "RAY_AUTH_TOKEN_PATH, to what `ray get-auth-token` prints there"
+        ) from error
+    except (OSError, RuntimeError, ValueError, RayError) as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        what = "Ray can't start on this machine" if local else "the Ray cluster can't be used"
+        hint = "; is there room in /dev/shm and /tmp?" if local else "; is RAY_ADDRESS right?"
+        raise JobError(f"{what}: {lines[0].rstrip('.')}{hint}") from error
 
 
 @cache
@@ -95,6 +153,13 @@ def disconnect() -> None:
     if ray.is_initialized():
         ray.shutdown()
     _has_cuda.cache_clear()
+
+
+def is_loss(error: BaseException) -> bool:
+    """Whether Ray says that it lost a worker, a node, or the cluster; not an error in a task."""
+    if isinstance(error, RayTaskError):
+        return False
+    return isinstance(error, RayError) or type(error).__module__.startswith("ray.train.")
 
 
 def user_error(error: BaseException) -> CslError | None:

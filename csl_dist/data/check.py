@@ -212,7 +212,9 @@ def _truth_problems(dataset: Dataset, facts: list[VideoFacts], config: RunConfig
     problems = []
     try:
         if config.dataset.truth is not None:
-            read_errors(config.dataset.truth)
+            problems += _wrong_rows(dataset, facts, config.dataset.truth)
+        for video in dataset.in_split(Split.AUDIT):
+            dataset.known_segments(video)
         planted = planted_kinds(dataset.audited_ids(), dataset.trained_ids(), config.corrupt)
         chosen = [pair for kinds in planted.values() for pair in kinds.items()]
     except CslError as error:
@@ -233,6 +235,26 @@ def _truth_problems(dataset: Dataset, facts: list[VideoFacts], config: RunConfig
                 )
             except DataError as error:
                 problems.append(str(error))
+    return problems
+
+
+def _wrong_rows(dataset: Dataset, facts: list[VideoFacts], path: str) -> list[str]:
+    """Known errors of videos, frames or classes that there are not."""
+    frames = {f.video.id: len(f.timeline.times_T) if f.timeline else None for f in facts}
+    problems = []
+    for number, known in enumerate(read_errors(path), start=2):
+        span, length = known.span, frames.get(known.video)
+        if known.video not in frames:
+            wrong = f"there is no video {known.video!r}"
+        elif not 0 <= span.start < span.stop or (length is not None and span.stop > length):
+            wrong = (
+                f"frames {span.start} to {span.stop} of video {known.video!r}, which has {length}"
+            )
+        elif known.true_label is not None and known.true_label not in dataset.classes:
+            wrong = f"there is no class {known.true_label!r}"
+        else:
+            continue
+        problems.append(f"{path}:{number}: {wrong}")
     return problems
 
 

@@ -54,7 +54,9 @@ class Contents:
     def _known(self, path: str, files: list[Path], *, sampled: bool = False) -> str:
         try:
             stats = [(str(file), file.stat()) for file in files]
-            signature = fingerprint([(n, s.st_size, s.st_mtime_ns) for n, s in stats])
+            # The time of change can't be kept by whoever writes, as that of the content can.
+            seen = [(n, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for n, s in stats]
+            signature = fingerprint(seen)
             if self._noted.get(path, ("", ""))[0] != signature:
                 self._noted[path] = signature, self._digest(path, files, sampled)
         except OSError as error:

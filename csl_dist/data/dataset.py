@@ -9,7 +9,10 @@ from csl_dist.data.tracks import TRIM_SHARE, LabelTrack
 from csl_dist.errors import DataError
 from csl_dist.types import ErrorKind, IntArray, PlantedError, Span, Split, Timeline, Video
 
-FORM_ERRORS = (AttributeError, KeyError, TypeError, ValueError)
+FORM_ERRORS = (
+    *(AttributeError, IndexError, KeyError, OverflowError, RecursionError, TypeError, ValueError),
+    *(UnicodeError, MemoryError),
+)
 """What parsing a file of another form raises."""
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import h5py
@@ -18,7 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from csl_dist.data.content import Contents
+from csl_dist.data.dataset import FORM_ERRORS
 from csl_dist.data.media.sources import FEATURE_SUFFIXES, PICKLE_SUFFIXES, file_and_array
+from csl_dist.data.text import require_file
 from csl_dist.data.tracks import TRIM_SHARE
 from csl_dist.errors import CslError, DataError
 from csl_dist.storage.url import Storage
@@ -42,9 +45,15 @@ class FeatureFile:
     """True for (D, T), as MS-TCN stores them."""
 
     def read(self) -> npt.NDArray[np.float32]:
-        """Features (T, D)."""
+        """Features (T, D); DataError where one of them is not a number."""
         with open_features(self.path) as array:
             values = np.asarray(array[:], dtype=np.float32)
+        if not np.isfinite(values).all():
+            frame = int(np.argwhere(~np.isfinite(values))[0][1 if self.frames_last else 0])
+            raise DataError(
+                f"{self.path}: the features of frame {frame} are NaN or infinite; a model can't "
+                "learn from these, make the file again"
+            )
         return np.ascontiguousarray(values.T if self.frames_last else values)
 
 
@@ -140,6 +149,7 @@ def open_features(path: str) -> Iterator[Any]:
         raise DataError(f"{file} is no feature file; expected one of {', '.join(FEATURE_SUFFIXES)}")
     if not Path(file).exists():
         raise DataError(f"the feature file {file} does not exist")
+    require_file(file)
     try:
         if suffix == ".npy":
             with NUMPY_HEADER_LOCK:
@@ -154,8 +164,9 @@ def open_features(path: str) -> Iterator[Any]:
                 yield content[name or _only_array(content, file)]
     except CslError:
         raise
-    except (AttributeError, EOFError, KeyError, OSError, TypeError, ValueError) as error:
-        raise DataError(f"{path} can't be read as features: {error}") from error
+    except (*FORM_ERRORS, EOFError, OSError, RuntimeError, SyntaxError, TokenError) as error:
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        raise DataError(f"{path} can't be read as features: {reason}") from error
 
 
 def _only_array(content: h5py.File, file: str) -> str:

@@ -1,5 +1,7 @@
 """Label and list files as people write them: with a BOM, CRLF, trailing blanks."""
 
+import os
+import stat
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +14,19 @@ UNLABELLED_NAMES = ("", "-")
 only the second does."""
 
 
+def require_file(path: str | Path) -> None:
+    """Refuses a pipe or a device, which reading would wait for, perhaps for ever."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return  # whoever opens it says what is wrong
+    if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+        raise DataError(f"{path} is a pipe, a socket or a device; give a file")
+
+
 def read_lines(path: str | Path) -> list[str]:
     """The stripped lines of a file; blank lines at its end do not count."""
+    require_file(path)
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:

@@ -77,6 +77,10 @@ class EntryTrack:
         return abs(fps - self.fps) < 0.01 * self.fps
 
 
+MAX_SECONDS = 1e8
+"""No recording runs for three years; such a time is a mistake."""
+
+
 @dataclass(frozen=True, slots=True)
 class SegmentTrack:
     """Class ids of half-open segments in seconds; a later segment wins where two overlap."""
@@ -87,7 +91,7 @@ class SegmentTrack:
 
     def __post_init__(self) -> None:
         for number, (start, stop) in enumerate(zip(self.starts_S, self.stops_S, strict=True)):
-            if not 0 <= start < stop < np.inf:
+            if not 0 <= start < stop < MAX_SECONDS:
                 raise DataError(
                     f"segment {number} runs from {start:g} s to {stop:g} s, but must end after "
                     "its start"

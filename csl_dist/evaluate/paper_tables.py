@@ -153,15 +153,17 @@ def _final_table(
 def _architectures_table(
     seeds: Sequence[SeedResults], temporal: str, kinds: Sequence[ErrorKind], paper: Published
 ) -> pd.DataFrame:
-    """Every scorer under the paper's score; `cnn` of the adapted encoder, wherever it was run."""
+    """Every scorer with the paper's score; `cnn` of the adapted encoder, wherever it was run."""
 
     def run_with(seed: SeedResults, scorer: str) -> Mapping[str, Any]:
         runs = (seed.main, *seed.encoders.values())
         return next(run for run in runs if scorer in run["scorers"])
 
     scorers = [
-        *seeds[0].main["scorers"],
-        *(name for run in seeds[0].encoders.values() for name in run["scorers"]),
+        name
+        for run in (seeds[0].main, *seeds[0].encoders.values())
+        for name, by_kind in run["scorers"].items()
+        if any(PAPERS_SCORE in by_name for by_name in by_kind.values())
     ]
     return pd.DataFrame(
         [

@@ -126,6 +126,8 @@ def other_noise(inputs: Inputs, scorer: str) -> dict[str, dict[str, Metrics]]:
         planted = planted_videos(
             clean, kind, config, num_classes=len(inputs.run.dataset.classes), most=len(clean)
         )
+        if not planted:
+            continue
         errors = [
             PlantedError(video=p.clean.video, kind=kind, span=span)
             for p in planted

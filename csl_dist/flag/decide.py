@@ -8,7 +8,7 @@ import pandas as pd
 
 from csl_dist.flag.calibration import AnyCalibration
 from csl_dist.flag.edit_calibration import EditCalibration
-from csl_dist.flag.edit_rule import TrajectoryOf, edit_flags, labelled_videos
+from csl_dist.flag.edit_rule import EachVideo, TrajectoryOf, edit_flags, labelled_videos, one_by_one
 from csl_dist.flag.edits.conventions import Convention
 from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
 from csl_dist.flag.rules import (
@@ -58,11 +58,12 @@ def decide(
     trained: Sequence[LabelledVideo],
     calibration: AnyCalibration,
     trajectory_of: TrajectoryOf,
+    each: EachVideo = one_by_one,
 ) -> Decision:
     """Flags suspicious spans of the audit videos.
 
     `groups` of all held-out videos by id; `trained` are labels of the training videos, from which
-    the rule `edits` knows the order of steps as well.
+    the rule `edits` knows the order of steps as well, and `each` is how it looks at many videos.
     """
     if isinstance(calibration, EditCalibration):
         held_out = labelled_videos((a for part in annotations.values() for a in part), groups)
@@ -74,6 +75,7 @@ def decide(
             calibration,
             settings.flag,
             classes=classes,
+            each=each,
         )
         return Decision(
             thresholds={},

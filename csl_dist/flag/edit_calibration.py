@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from csl_dist.flag.edits.candidates import EditKind
-from csl_dist.flag.edits.emission import Preference, emission_of
+from csl_dist.flag.edits.emission import LateView, Preference, emission_of
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.findings import NO_EDIT, PREFERENCE_WEIGHT, ListName
 from csl_dist.flag.edits.probability import EditModel, expected_right
@@ -91,9 +91,9 @@ class EditCalibration:
             return None
         return self.reviews[span] not in (None, label)
 
-    def preference_of(self, trajectories: Sequence[FloatArray], labels_T: IntArray) -> FloatArray:
+    def preference_of(self, families: Sequence[LateView], labels_T: IntArray) -> FloatArray:
         """The part of suspicion (T,) that models alone decide: of frames that no edit covers."""
-        emission = emission_of(trajectories, self.rehearsal.temperatures)
+        emission = emission_of(families, self.rehearsal.temperatures)
         preferred_T = self.rehearsal.preference.of(emission.logp_TC, labels_T)
         score_T: FloatArray = NO_EDIT + PREFERENCE_WEIGHT * preferred_T
         return score_T

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from csl_dist.config import FlagConfig
+from csl_dist.errors import DataError
 from csl_dist.flag.edit_calibration import EditCalibration, Promise, ReviewedSpan
-from csl_dist.flag.edit_findings import LEVELS, video_findings
+from csl_dist.flag.edit_findings import LEVELS, VideoFindings, video_findings
 from csl_dist.flag.edits.conventions import Convention, conventions_of
-from csl_dist.flag.edits.emission import emission_of
+from csl_dist.flag.edits.emission import LateView, emission_of, late_view
 from csl_dist.flag.edits.files import best_files
 from csl_dist.flag.edits.findings import SHARED, ListName
 from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
@@ -25,9 +26,10 @@ from csl_dist.flag.edits.probability import (
     move_to_share,
     sigmoid,
 )
-from csl_dist.flag.edits.rehearsal import ReadFamilies, rehearse
+from csl_dist.flag.edits.rehearsal import rehearse
 from csl_dist.predict.trajectories import Trajectory
-from csl_dist.types import Annotation, Flag, FloatArray, Span, rate_of
+from csl_dist.score.formulas import trajectory_blocks
+from csl_dist.types import UNLABELLED, Annotation, Flag, FloatArray, IntArray, Span, rate_of
 
 LEAST_PROBABILITY = 0.5
 """Steps are flagged as long as a flag is likelier right than wrong."""
@@ -53,6 +55,39 @@ class EditDecision:
     """Videos whose labels seem to have changed places, each with the one whose labels it has."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VideoLook:
+    """Findings of a video, with all that they need beside its annotation; can go to a worker."""
+
+    others: OtherLabels
+    trajectory_of: TrajectoryOf
+    calibration: EditCalibration
+    config: FlagConfig
+    classes: tuple[str, ...]
+    labels: dict[str, IntArray]
+    """Of all audited videos."""
+
+    def __call__(self, annotation: Annotation) -> VideoFindings:
+        families = read_families(annotation.video, self.calibration.families, self.trajectory_of)
+        return video_findings(
+            annotation,
+            emission_of(families, self.calibration.rehearsal.temperatures),
+            self.others.about(annotation.video),
+            self.calibration,
+            self.config,
+            classes=self.classes,
+            labels=self.labels,
+        )
+
+
+EachVideo = Callable[[VideoLook, Sequence[Annotation]], list[VideoFindings]]
+"""How a look is taken at each of some videos; findings come in the videos' order."""
+
+
+def one_by_one(look: VideoLook, audited: Sequence[Annotation]) -> list[VideoFindings]:
+    return [look(annotation) for annotation in audited]
+
+
 def labelled_videos(
     annotations: Iterable[Annotation], groups: Mapping[str, str]
 ) -> list[LabelledVideo]:
@@ -63,9 +98,14 @@ def labelled_videos(
     ]
 
 
-def families_of(scorers: Sequence[str], trajectory_of: TrajectoryOf) -> ReadFamilies:
-    """Reads a video's trajectories (E, T, C) of all scorers."""
-    return lambda video: [trajectory_of(scorer, video).read() for scorer in scorers]
+def read_families(
+    video: str, scorers: Sequence[str], trajectory_of: TrajectoryOf
+) -> list[LateView]:
+    """What later checkpoints of all scorers say of a video, read block by block."""
+    return [
+        late_view(logp_ETC for _, logp_ETC in trajectory_blocks(trajectory_of(scorer, video)))
+        for scorer in scorers
+    ]
 
 
 def learnt_edits(
@@ -77,8 +117,15 @@ def learnt_edits(
     num_classes: int,
 ) -> EditCalibration:
     """Plants errors on top of the labels of held-out videos, and learns to tell their fixes."""
+    if num_classes < 2:
+        raise DataError("the dataset has one class alone, so that no label can be another's")
+    if not any((video.labels_T != UNLABELLED).any() for video in videos):
+        raise DataError("the videos to audit have no labelled frame, so that nothing has a score")
     rehearsal = rehearse(
-        videos, families_of(scorers, trajectory_of), others, num_classes=num_classes
+        videos,
+        lambda video: read_families(video, scorers, trajectory_of),
+        others,
+        num_classes=num_classes,
     )
     return EditCalibration(families=scorers, rehearsal=rehearsal)
 
@@ -92,22 +139,21 @@ def edit_flags(
     config: FlagConfig,
     *,
     classes: tuple[str, ...],
+    each: EachVideo = one_by_one,
 ) -> EditDecision:
-    """Flags the videos to audit, one read at a time; `videos` are all held-out ones' labels."""
-    read = families_of(calibration.families, trajectory_of)
-    labels = {annotation.video: annotation.labels_T for annotation in audited}
-    found = [
-        video_findings(
-            annotation,
-            emission_of(read(annotation.video), calibration.rehearsal.temperatures),
-            others.about(annotation.video),
-            calibration,
-            config,
-            classes=classes,
-            labels=labels,
-        )
-        for annotation in audited
-    ]
+    """Flags the videos to audit; `videos` are all held-out ones' labels.
+
+    `each` looks at one video after the other, or at many at once on other machines.
+    """
+    look = VideoLook(
+        others=others,
+        trajectory_of=trajectory_of,
+        calibration=calibration,
+        config=config,
+        classes=classes,
+        labels={annotation.video: annotation.labels_T for annotation in audited},
+    )
+    found = each(look, audited)
     every_N = np.concatenate([np.empty(0), *(own.step_log_odds_N for own in found)])
     reviewed = [one for own in found for one in own.reviewed]
     num_segments = sum(own.num_segments for own in found)

@@ -40,7 +40,11 @@ def thresholds(
     """The score above which a frame is flagged, by video; without validation videos as `top`."""
     labelled = {v: score_T[~np.isnan(score_T)] for v, score_T in audit.items()}
     if not any(map(len, labelled.values())):
-        raise DataError("the videos to audit have no labelled frame, so that nothing has a score")
+        names = ", ".join(sorted(audit)[:3]) + ", …" * (len(audit) > 3)
+        raise DataError(
+            f"none of the videos {names} has a labelled frame, so that nothing has a score; label "
+            "some, or move them out of the split that they are in"
+        )
     share = 1 - config.percent / 100
     match config.rule:
         case "robust":

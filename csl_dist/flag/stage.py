@@ -1,16 +1,24 @@
 """From stored scores to an audit: flags, how far to trust them, and videos that are far off."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
+import ray
+
 from csl_dist.audit.revision import AuditStore
+from csl_dist.cluster.progress import progress_bar
+from csl_dist.cluster.session import connect, get_all
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import RunConfig
 from csl_dist.data.splits import groups_of
 from csl_dist.flag.calibrate import make_calibration, trained_labels
 from csl_dist.flag.decide import decide
 from csl_dist.flag.edit_calibration import EditCalibration
+from csl_dist.flag.edit_findings import VideoFindings
+from csl_dist.flag.edit_rule import EachVideo, VideoLook, one_by_one
 from csl_dist.flag.edits.labelled import LabelledVideo
 from csl_dist.flag.record import AuditRecord
 from csl_dist.predict.plan import skipped_checkpoints, trajectory_reader
@@ -20,7 +28,11 @@ from csl_dist.score.settings import AuditSettings
 from csl_dist.score.store import ScoreStore, Versions
 from csl_dist.training.inputs import Inputs
 from csl_dist.training.scorers import flag_scorer, framewise_scorer, temporal_scorer
-from csl_dist.types import PlantedError, Split, array_fingerprint, fingerprint
+from csl_dist.types import Annotation, PlantedError, Split, array_fingerprint, fingerprint
+
+FRAMES_ALONE = 200_000
+"""Frames of all audited videos up to which the driver looks at them itself."""
+VIDEOS_PER_TASK = 8
 
 
 def flag(stage: Stage, versions: Versions) -> int:
@@ -32,7 +44,7 @@ def flag(stage: Stage, versions: Versions) -> int:
     made_from = audit_fingerprint(stage.inputs, versions)
     number, record = store.newest_of_dataset()
     if record is None or record.made_from != made_from:
-        number = make_audit(stage.inputs, versions, made_from)
+        number = make_audit(stage.inputs, versions, made_from, each=partial(_on_workers, stage))
     stage.say(f"audit {number}: {len(store.flags(number))} spans to review")
     stage.say(f"calibration: {store.calibration(number).sentence()}")
     for convention in store.conventions(number):
@@ -81,7 +93,33 @@ def _learnt_from(inputs: Inputs) -> list[Any]:
     return [labels, sorted(judged_spans(config.root).items())]
 
 
-def make_audit(inputs: Inputs, versions: Versions, made_from: str) -> int:
+def _on_workers(
+    stage: Stage, look: VideoLook, audited: Sequence[Annotation]
+) -> list[VideoFindings]:
+    """Looks at many videos at once; a few are done sooner than workers have started."""
+    if sum(annotation.num_frames for annotation in audited) < FRAMES_ALONE:
+        return one_by_one(look, audited)
+    connect(verbose=stage.verbose)
+    shared = ray.put(look)
+    parts = [audited[i : i + VIDEOS_PER_TASK] for i in range(0, len(audited), VIDEOS_PER_TASK)]
+    futures = [_findings.remote(shared, part) for part in parts]
+    with progress_bar(stage.console, "flag: videos", total=len(audited)) as bar:
+        left = dict(zip(futures, map(len, parts), strict=True))
+        while left:
+            ready, _ = ray.wait(list(left))
+            get_all(ready)
+            bar.advance(sum(left.pop(future) for future in ready))
+    return [findings for part in get_all(futures) for findings in part]
+
+
+@ray.remote
+def _findings(look: VideoLook, audited: Sequence[Annotation]) -> list[VideoFindings]:
+    return one_by_one(look, audited)
+
+
+def make_audit(
+    inputs: Inputs, versions: Versions, made_from: str, *, each: EachVideo = one_by_one
+) -> int:
     """Makes and publishes an audit; returns its number."""
     run, settings = inputs.run, settings_of(inputs.run.config)
     scores = ScoreStore(run.paths.scores)
@@ -100,6 +138,7 @@ def make_audit(inputs: Inputs, versions: Versions, made_from: str) -> int:
         trained=trained,
         calibration=calibration,
         trajectory_of=trajectory_reader(inputs, settings.scorers),
+        each=each,
     )
     record = AuditRecord(
         made_from=made_from,

@@ -21,7 +21,8 @@ from csl_dist.storage.url import key_part
 from csl_dist.strategies import selected_epochs
 from csl_dist.training.checkpoints import CheckpointInfo
 from csl_dist.training.inputs import Inputs
-from csl_dist.training.scorers import num_epochs
+from csl_dist.training.scorers import num_epochs, train_config
+from csl_dist.training.train import settings_fingerprint
 from csl_dist.types import Annotation, Split
 
 CHECKPOINTS_AT_ONCE = 16
@@ -242,6 +243,7 @@ def _checkpoints(
         infos = [info for info in store.infos(epochs) if info.epoch in chosen]
         num_checkpoints = len(chosen)
     else:
+        _refuse_other_settings(inputs, scorer, fold.index)
         source = inputs.features.of(scorer, fold.index)
         infos = inputs.checkpoints.infos(scorer, fold.index, source, config.checkpoints)
         num_checkpoints = len(infos)
@@ -258,6 +260,20 @@ def _checkpoints(
     for info in infos[:1]:
         refuse_leakage(info, fold.held_out, inputs.run.config.audit.allow_in_sample)
     return infos, num_checkpoints
+
+
+def _refuse_other_settings(inputs: Inputs, scorer: str, fold: int) -> None:
+    """Refuses checkpoints of another config: an audit would record settings never used."""
+    config, record = inputs.run.config, inputs.checkpoints.current(scorer, fold)
+    if record is None or not record.settings or num_epochs(config, scorer) is None:
+        return  # there are none, or they were imported
+    model, classes = inputs.model_spec(scorer), inputs.run.dataset.classes
+    if settings_fingerprint(model, train_config(config, scorer), classes) != record.settings:
+        raise CheckpointError(
+            f"the checkpoints of scorer {scorer!r} were trained with other settings or classes "
+            "than the config has now; run `csl train`, or put back what was changed below `train` "
+            f"and `scorers.{scorer}`"
+        )
 
 
 def refuse_leakage(

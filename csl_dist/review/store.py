@@ -28,6 +28,7 @@ from csl_dist.review.database import (
 )
 from csl_dist.review.edits import SpanEdit
 from csl_dist.storage.paths import RunPaths
+from csl_dist.storage.run_file import identity_of
 from csl_dist.storage.url import Storage
 
 OWN_RUN = "."
@@ -270,14 +271,17 @@ def is_disputed(reviews: Sequence[Review]) -> bool:
 def store_of(root: str, database: str | None) -> ReviewStore:
     """The reviews of a run: in the given database, or in the run root."""
     url = Storage(root).url
-    if database is not None:
-        return ReviewStore(database, url)
-    if "://" in url:
+    if database is None and "://" in url:
         raise ConfigError(
             f"{root} is not on this machine, so that its reviews need a database; give "
             "--database sqlite:///reviews.db or postgresql://USER@HOST/NAME"
         )
-    return ReviewStore(f"sqlite:///{Path(url) / RunPaths.REVIEWS}", OWN_RUN)
+    # Another run at the same place has audits of the same numbers, and none of these decisions.
+    identity = identity_of(root)
+    suffix = f"#{identity}" if identity else ""
+    if database is not None:
+        return ReviewStore(database, url + suffix)
+    return ReviewStore(f"sqlite:///{Path(url) / RunPaths.REVIEWS}", OWN_RUN + suffix)
 
 
 def _review(row: sa.Row[tuple[object, ...]]) -> Review:

@@ -16,6 +16,7 @@ import ray
 import uvicorn
 from ray import serve
 
+from csl_dist.cluster.leftovers import own_folder
 from csl_dist.errors import ConfigError, JobError
 from csl_dist.service.app import create_app
 from csl_dist.service.connections import IDLE_SECONDS, MAX_CONNECTIONS, Connection
@@ -96,7 +97,7 @@ def running_service(
     """
     _check_port_is_free(settings)
     name = f"csl-{settings.port}"
-    with tempfile.TemporaryDirectory(prefix="csl-metrics-") as folder:
+    with tempfile.TemporaryDirectory(prefix=own_folder("metrics")) as folder:
         deployment = serve.deployment(Replica).options(
             name="service",
             num_replicas=replicas,

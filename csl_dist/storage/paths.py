@@ -12,6 +12,8 @@ class RunPaths:
 
     RUN = "run.json"
     """Config and versions of the last command."""
+    IDENTITY = "id.json"
+    """Written once, with the first command: tells a run from another that had its place before."""
     LOCK = "lock.json"
     """Who writes to the root, while somebody does."""
     VIDEO_LIST = "videos.parquet"
@@ -96,7 +98,15 @@ class RunPaths:
         """Paths of all that a run of these scorers keeps in its root, on this machine."""
         if not self.root.is_local:
             return []
-        files = (self.RUN, self.LOCK, self.VIDEO_LIST, self.SOURCES, self.PULSE, self.REVIEWS)
+        files = (
+            self.RUN,
+            self.IDENTITY,
+            self.LOCK,
+            self.VIDEO_LIST,
+            self.SOURCES,
+            self.PULSE,
+            self.REVIEWS,
+        )
         names = (*files, self.REPORT, *self.RESERVED, *map(key_part, scorers))
         return [f"{self.root.url}/{name}" for name in names]
 

@@ -3,6 +3,7 @@
 Reading them takes neither the dataset nor a model.
 """
 
+import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -44,6 +45,8 @@ def put_run_file(paths: RunPaths, run: RunFile, videos: Sequence[Video]) -> None
     A damaged `run.json` is written anew, as all that it says is known here; but not one in a folder
     that nothing else shows to be a run root.
     """
+    if not paths.root.exists(RunPaths.RUN) and not paths.root.exists(RunPaths.IDENTITY):
+        paths.root.put_json(RunPaths.IDENTITY, {"id": uuid.uuid4().hex})
     try:
         require_format(paths.root)
     except DamagedError:
@@ -73,6 +76,14 @@ def read_run_file(root: str) -> RunFile:
         return RunFile(**{name: content[name] for name in RunFile.__dataclass_fields__})
 
     return storage.read_json(RunPaths.RUN, built)
+
+
+def identity_of(root: str) -> str:
+    """What tells a run from another at the same place; empty of a run of an earlier csl_dist."""
+    storage = Storage(root)
+    if not storage.exists(RunPaths.IDENTITY):
+        return ""
+    return storage.read_json(RunPaths.IDENTITY, lambda content: str(content["id"]))
 
 
 def read_run_config(root: str) -> RunConfig:

@@ -64,6 +64,9 @@ class Storage:
     """A folder of keys at a URL: a local path, `s3://`, `gs://`, or anything obstore knows."""
 
     def __init__(self, url: str):
+        scheme, separator, rest = url.partition("://")
+        if not url or (separator and not (scheme and rest.strip("/"))):
+            raise StorageError(f"{url!r} names no folder; expected a path, or s3://bucket/folder")
         # Workers run in other folders, so a local path is made absolute here.
         self.url = url.rstrip("/") if "://" in url else str(Path(url).absolute())
 

@@ -119,8 +119,17 @@ def read_state(path: Path) -> State:
     for key in WRAPPERS:
         if isinstance(content, dict) and isinstance(content.get(key), dict):
             content = content[key]
-    if not isinstance(content, dict) or not all(isinstance(v, Tensor) for v in content.values()):
+    if not isinstance(content, dict) or not all(
+        isinstance(name, str) and isinstance(value, Tensor) for name, value in content.items()
+    ):
         raise CheckpointError(f"{path} holds no state dict: expected names with tensors")
+    odd = [
+        n for n, v in content.items() if v.layout != torch.strided or v.is_meta or v.is_quantized
+    ]
+    if odd:
+        raise CheckpointError(
+            f"{path}: {odd[0]} is sparse, quantised or without numbers; save plain dense weights"
+        )
     for prefix in PREFIXES:
         if content and all(name.startswith(prefix) for name in content):
             content = {name.removeprefix(prefix): tensor for name, tensor in content.items()}

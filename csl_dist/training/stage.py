@@ -5,11 +5,13 @@ go through CheckpointStore rather than through `report`, because they must be pu
 be found again by any later run; a worker that restarts goes on from the newest one there.
 """
 
+import shutil
 import tempfile
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import ray
@@ -21,6 +23,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from csl_dist.cluster.background import Background
+from csl_dist.cluster.leftovers import own_folder
 from csl_dist.cluster.progress import Bar, progress_bar
 from csl_dist.cluster.session import (
     Resources,
@@ -36,6 +39,7 @@ from csl_dist.errors import ConfigError, CslError, DataError
 from csl_dist.features.node_cache import forget_node_folder, kept_on_node, node_folder
 from csl_dist.features.source import FeatureReader, FeatureSource, require_features
 from csl_dist.storage.paths import RunPaths
+from csl_dist.storage.url import key_part
 from csl_dist.training.checkpoints import CheckpointStore, State
 from csl_dist.training.inputs import Inputs
 from csl_dist.training.memory import FITS_ANYWHERE, longest_sequence, step_bytes
@@ -288,6 +292,7 @@ def _fit_all(
 def _fit(group: tuple[Training, ...], paths: RunPaths, resources: Resources) -> None:
     """Trains a group one after the other within a single start of Ray Train."""
     config = group[0].task.config
+    folder = Path(tempfile.gettempdir()) / f"{own_folder('train')}{uuid.uuid4().hex}"
     trainer = TorchTrainer(
         _train_worker,
         train_loop_config={
@@ -301,10 +306,10 @@ def _fit(group: tuple[Training, ...], paths: RunPaths, resources: Resources) -> 
             num_workers=config.workers, use_gpu=resources.num_gpus >= config.workers
         ),
         run_config=RunConfig(
-            name="+".join(training.task.name.replace("/", "-") for training in group),
+            name=run_name([training.task.name for training in group]),
             # Ray Train's bookkeeping is the controller's alone as long as no checkpoint is
             # reported, and nothing here reads it: a folder of whichever node that runs on will do.
-            storage_path=f"{tempfile.gettempdir()}/csl-train-{uuid.uuid4().hex}",
+            storage_path=str(folder),
             failure_config=FailureConfig(max_failures=config.max_failures),
         ),
     )
@@ -313,9 +318,16 @@ def _fit(group: tuple[Training, ...], paths: RunPaths, resources: Resources) -> 
     except Exception as error:
         cause = user_error(error)
         raise cause if cause is not None else error from None
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
     # A user's mistake is returned, not raised: Ray Train would restart the workers for it.
     if isinstance(result.return_value, CslError):
         raise result.return_value
+
+
+def run_name(names: Sequence[str]) -> str:
+    """What Ray Train calls a group of trainings, and a file: not all names, which may be long."""
+    return f"{key_part(names[0])}+{len(names) - 1}"
 
 
 def _train_worker(loop_config: dict[str, Any]) -> CslError | None:

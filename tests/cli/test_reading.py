@@ -110,3 +110,19 @@ def test_audits_are_listed_compared_and_removed(made_root: str, tmp_path: Path) 
     assert csl("query", made_root, "flags", "--format", "csv").stdout.count("\n") == 2
     with pytest.raises(CslError, match="has no audit number 2"):
         csl("diff", made_root, "1", "2")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("flags", "--class", "A"), "the run has no class 'A'"),
+        (("scores", "--video", "v2", "--class", "zzz"), "the run has no class 'zzz'; there are"),
+        (("flags", "--kind", "mislabl"), "there is no kind 'mislabl' of error; did you mean 'mis"),
+        (("flags", "--video", "v22"), "the run has no video 'v22'; did you mean"),
+    ],
+)
+def test_unknown_name_is_an_error_with_the_nearest_and_no_empty_table(
+    root: str, options: tuple[str, ...], sentence: str
+) -> None:
+    with pytest.raises(CslError, match=sentence):
+        csl("query", root, *options)

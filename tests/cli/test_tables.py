@@ -1,10 +1,19 @@
 """What `csl evaluate` prints, from metrics such as `metrics.json` has them."""
 
 import io
+from collections import Counter
 
+import pandas as pd
+import pytest
 from rich.console import Console
 
-from csl_dist.cli.tables import budget_sentence, flag_sentence, metrics_table, rivals_table
+from csl_dist.cli.tables import (
+    budget_sentence,
+    flag_sentence,
+    flag_table,
+    metrics_table,
+    rivals_table,
+)
 from csl_dist.evaluate.baselines import BASELINES
 
 VALUES = {
@@ -30,8 +39,8 @@ METRICS = {
 }
 
 
-def printed(table: object) -> str:
-    console = Console(width=80, file=io.StringIO())
+def printed(table: object, width: int = 80) -> str:
+    console = Console(width=width, file=io.StringIO())
     console.print(table)
     return console.file.getvalue()
 
@@ -53,3 +62,31 @@ def test_sentences_tell_shares_in_percent() -> None:
         "review: the worst 5 % of the footage, 1.2 minutes, are wrong to 75.0 % and hold 40.0 % "
         "of the mislabel errors' frames"
     )
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_flags_are_broken_over_lines_and_never_cut(width: int) -> None:
+    flag = {
+        "rank": 117,
+        "video": "2024-11-03 Fall 10 Mueller left camera",
+        "start_seconds": 12345.6,
+        "stop_seconds": 12389.1,
+        "start": 308640,
+        "stop": 309728,
+        "score": -12.34,
+        "probability": 0.97,
+        "fix": "boundary 308640 309728",
+        "kind": "boundary",
+        "label": "GallbladderDissection",
+        "suggested": "CalotTriangleDissection",
+        "suggested_probability": 0.88,
+    }
+    text = printed(flag_table(pd.DataFrame([flag]), width=width), width)
+    together = "".join(text.split())
+    for words in ("12345.6-12389.1", "-12.34", "97%", "boundary"):
+        assert words in text
+    assert "…" not in text
+    wanted = "".join(f"{flag['video']}{flag['label']}{flag['suggested']}".split())
+    assert not Counter(wanted) - Counter(together), "every letter of names is there"
+    assert "suggested" in text
+    assert ("308640-309727" in text) == (width == 120)

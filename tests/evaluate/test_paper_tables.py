@@ -95,6 +95,16 @@ def test_tables_of_another_dataset_have_no_published_figures() -> None:
     assert (architectures.transformer, architectures.cnn) == ("90.0", "70.0")
 
 
+def test_committee_has_its_own_score_and_no_column_among_architectures() -> None:
+    main = metrics(0.9) | {"score": "suspicion", "scorer": "committee"}
+    own = {kind.value: {"suspicion": {"auc_micro": [0.95]}} for kind in KINDS}
+    main["scorers"] = {**main["scorers"], "committee": own}  # type: ignore[dict-item]
+    tables = paper_tables([results(0.9, main=main)], Published())
+    assert "committee" not in tables["architectures"].columns
+    row = tables["main"].set_index(["error", "method"]).loc[("mislabel", "suspicion (committee)")]
+    assert (row.AUC, row.EDA) == ("95.0", "-")
+
+
 def test_brought_scores_are_rows_of_the_main_table() -> None:
     brought = {kind.value: {"auc_micro": [0.6], "eda_top_10": [0.3]} for kind in KINDS}
     main = metrics(0.9) | {"brought": {"HF2-VAD": brought}}

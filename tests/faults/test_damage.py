@@ -58,6 +58,7 @@ HARM: dict[str, Callable[[Path], None]] = {
 
 FILES = {
     "run": "run.json",
+    "identity": "id.json",
     "videos": "videos.parquet",
     "sources": "sources.json",
     "feature chunk": "features.zarr/*/v2/*/features/c/0/0",
@@ -85,7 +86,13 @@ FILES = {
 UNNOTICED = {("sources", harm) for harm in HARM} | {
     # A part of a run that is not there at all is simply not done yet.
     *((name, "gone") for name in FILES if "record" in name),
-    *(("run", "gone"), ("videos", "gone"), ("checkpoint", "gone"), ("training", "gone")),
+    *(
+        ("run", "gone"),
+        ("identity", "gone"),
+        ("videos", "gone"),
+        ("checkpoint", "gone"),
+        ("training", "gone"),
+    ),
     *(("audit", "gone"), ("optimiser", "gone"), ("weights", "gone")),
     # As an earlier csl_dist wrote it.
     ("score record", "braces"),
@@ -243,7 +250,7 @@ def test_verify_names_damage_and_ends_with_code_2(
         return int(end.value.code or 0)
 
     assert verified() == 0
-    assert "are as they were written: 2 of run, 4 of features" in capsys.readouterr().out
+    assert "are as they were written: 3 of run, 4 of features" in capsys.readouterr().out
     flip(one_file(Path(made_root), FILES["trajectory chunk"]))
     assert verified() == 2
     errors = capsys.readouterr().err

@@ -23,10 +23,12 @@ from csl_dist.audit.revision import AuditStore
 from csl_dist.cli.tables import flag_table
 from csl_dist.config import AuditConfig, FlagConfig, ManifestConfig, RunConfig, ScorerConfig
 from csl_dist.data.mistakes import foreign_labels
+from csl_dist.errors import DataError
 from csl_dist.evaluate.metrics import flag_metrics
 from csl_dist.export import export
 from csl_dist.flag.edit_calibration import EditCalibration
 from csl_dist.flag.edit_findings import fix_of, is_ambiguous, near_rival
+from csl_dist.flag.edit_rule import learnt_edits
 from csl_dist.flag.edits.candidates import Edit, EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.findings import Finding
@@ -247,6 +249,23 @@ def test_finding_that_scorers_disagree_on_is_ambiguous() -> None:
     assert ambiguous(-1.5, 0.9), "one scorer is against it"
     assert ambiguous(0.5, 0.4), "later checkpoints change their mind"
     assert ambiguous(0.5, 0.9, label=2), "nobody else has the label"
+
+
+@pytest.mark.parametrize(
+    ("labels_T", "num_classes", "message"),
+    [
+        (np.full(9, -1), 3, "no labelled frame"),
+        (np.empty(0, dtype=int), 3, "no labelled frame"),
+        (np.zeros(9, dtype=int), 1, "one class alone"),
+    ],
+)
+def test_labels_that_nothing_can_be_said_of_are_refused(
+    labels_T: Labels, num_classes: int, message: str
+) -> None:
+    videos = [LabelledVideo(id="v", group="v", labels_T=labels_T, fps=1.0)]
+    others = OtherLabels(videos, num_classes=num_classes)
+    with pytest.raises(DataError, match=message):
+        learnt_edits(videos, others, lambda *_: None, scorers=("a",), num_classes=num_classes)
 
 
 def test_calibration_says_how_many_flags_are_right(audit: Audit) -> None:

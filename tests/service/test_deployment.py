@@ -44,7 +44,7 @@ def start(*arguments: str) -> "subprocess.Popen[str]":
     )
 
 
-def test_replicas_share_a_port_survive_a_kill_and_end_with_ctrl_c(made_root: str) -> None:
+def test_replicas_share_a_port_survive_a_kill_and_end_with_sigterm(made_root: str) -> None:
     port = free_port()
     process = start(made_root, "--host", "0.0.0.0", "--port", str(port), "--replicas", "2")
     try:
@@ -74,8 +74,10 @@ def test_replicas_share_a_port_survive_a_kill_and_end_with_ctrl_c(made_root: str
                 break
             time.sleep(0.2)
 
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)  # what systemd and docker send
         assert process.wait(timeout=PATIENCE) == 0
+        assert process.stderr is not None
+        assert "Fatal" not in process.stderr.read()
         with pytest.raises(urllib.error.URLError):
             get(f"{address}/api/health")
     finally:

@@ -153,11 +153,19 @@ class EgoperTracks:
         return SegmentTrack(times[:, 0], times[:, 1], np.array(ids, dtype=np.int64))
 
     def known_segments(self, video: Video) -> list[KnownSegment]:
-        kinds = self.segments[video.id]["action_type"]
+        times = self._times(video).tolist()
+        try:
+            kinds = [int(kind) for kind in self.segments[video.id]["action_type"]]
+            spans = list(zip(times, kinds, strict=True))
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(
+                f"{video.labels}: video {video.id!r} needs a number in action_type for each of its "
+                f"{len(times)} segments, 0 where it is done right ({type(error).__name__}: {error})"
+            ) from error
         return [
             KnownSegment(kind=ErrorKind.EXECUTION, start_seconds=start, stop_seconds=stop)
-            for (start, stop), kind in zip(self._times(video).tolist(), kinds, strict=True)
-            if int(kind) > 0
+            for (start, stop), kind in spans
+            if kind > 0
         ]
 
     def _times(self, video: Video) -> Any:

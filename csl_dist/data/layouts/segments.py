@@ -10,17 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from csl_dist.data.layouts.layout import Edge, Renaming
-from csl_dist.data.text import put_text
+from csl_dist.data.text import put_text, require_file
 from csl_dist.errors import DataError
 from csl_dist.types import Video
 
 
 def read_json(path: Path) -> Any:
+    require_file(path)
     try:
         return json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise DataError(f"can't read {path}: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path} is not valid JSON: {error}") from error
 
 

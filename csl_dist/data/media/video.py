@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from csl_dist.data.content import Contents
+from csl_dist.data.text import require_file
 from csl_dist.errors import DataError
 from csl_dist.types import FloatArray, IntArray
 
@@ -166,11 +167,12 @@ def whole_frames(frames: Iterable[Pixels | DataError]) -> Iterator[Pixels]:
 
 
 def _open(path: str) -> Any:
+    require_file(path)
     try:
         container = av.open(path)
-    except (av.FFmpegError, OSError) as error:
+    except (av.FFmpegError, OSError, UnicodeError, ValueError) as error:
         raise DataError(f"can't open the video {path}: {error}") from error
-    if not container.streams.video:
+    if not container.streams.video or container.streams.video[0].time_base is None:
         container.close()
         raise DataError(f"{path} has no video stream")
     return container

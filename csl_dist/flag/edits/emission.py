@@ -1,6 +1,6 @@
 """Emission: what a committee of model families makes of every frame, from stored trajectories."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +23,7 @@ class Emission:
     family_sum_FTC: FloatArray
     """(F, T + 1, C): the same of each family, at its temperature."""
     late_sum_ETC: FloatArray
-    """(E, T + 1, C): the same of each later checkpoint of every family."""
+    """(E, T + 1, C): the same of some later checkpoints of every family."""
 
 
 MOST_DEVIATIONS = 3.0
@@ -58,6 +58,30 @@ def margin(logp_TC: FloatArray, labels_T: IntArray) -> FloatArray:
     return result_T
 
 
+MOST_LATE = 8
+"""Later checkpoints of a family that are asked one by one; the mean is over all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class LateView:
+    """What the later half of a family's checkpoints say of a video, in little memory."""
+
+    mean_TC: FloatArray
+    some_ETC: FloatArray
+    """At most MOST_LATE of them, evenly spread."""
+
+
+def late_view(blocks: Iterable[FloatArray]) -> LateView:
+    """From log-probabilities (E, frames, C) of all checkpoints, block after block of frames."""
+    means, parts = [], []
+    for logp_ETC in blocks:
+        late_ETC = late_half(logp_ETC)
+        rows = np.unique(np.linspace(0, len(late_ETC) - 1, MOST_LATE).round().astype(int))
+        means.append(late_ETC.mean(axis=0, dtype=np.float64))
+        parts.append(late_ETC[rows])
+    return LateView(np.concatenate(means), np.concatenate(parts, axis=1))
+
+
 def late_half(logp_ETC: FloatArray) -> FloatArray:
     """The later half of the checkpoints, the middle one included."""
     return logp_ETC[len(logp_ETC) // 2 :]
@@ -87,18 +111,18 @@ def best_temperature(logp_NC: FloatArray, labels_N: IntArray) -> float:
     return TEMPERATURES[int(temperature_likelihoods(logp_NC, labels_N).argmax())]
 
 
-def emission_of(trajectories: Sequence[FloatArray], temperatures: Sequence[float]) -> Emission:
-    """The emission of one video from its families' trajectories (E, T, C) and temperatures."""
-    late = [late_half(np.asarray(t, dtype=np.float64)) for t in trajectories]
+def emission_of(families: Sequence[LateView], temperatures: Sequence[float]) -> Emission:
+    """The emission of one video from what its families say, and their temperatures."""
     family_FTC = np.stack(
-        [normalised(t.mean(axis=0) / k) for t, k in zip(late, temperatures, strict=True)]
+        [normalised(f.mean_TC / k) for f, k in zip(families, temperatures, strict=True)]
     )
+    some_ETC = np.concatenate([f.some_ETC for f in families]).astype(np.float64)
     logp_TC = np.maximum(normalised(family_FTC.mean(axis=0)), FLOOR)
     return Emission(
         logp_TC=logp_TC,
         sum_TC=_sums(logp_TC),
         family_sum_FTC=_sums(np.maximum(family_FTC, 2 * FLOOR)),
-        late_sum_ETC=_sums(np.maximum(np.concatenate(late), 2 * FLOOR)),
+        late_sum_ETC=_sums(np.maximum(some_ETC, 2 * FLOOR)),
     )
 
 

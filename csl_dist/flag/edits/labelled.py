@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -45,6 +46,14 @@ class OtherLabels:
 
     def __repr__(self) -> str:
         return f"OtherLabels({len(self._group_of)} videos, {len(self._members)} groups)"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the statistics that are kept, which another process makes anew."""
+        return {name: value for name, value in vars(self).items() if name != "_without"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._without = lru_cache(KEPT_GROUPS)(self._statistics_without)
 
     def everyone(self) -> Statistics:
         """Statistics of all videos."""

@@ -15,9 +15,9 @@ from csl_dist.flag.edits.candidates import Edit, EditKind, candidate_edits
 from csl_dist.flag.edits.emission import (
     TEMPERATURES,
     Emission,
+    LateView,
     Preference,
     emission_of,
-    late_half,
     margin,
     permuted,
     temperature_likelihoods,
@@ -47,8 +47,8 @@ MAX_VIDEOS = 40
 SPAN_SHARES = (0.25, 1.0)
 """Shortest and longest planted span, of the usual segment."""
 
-ReadFamilies = Callable[[str], Sequence[FloatArray]]
-"""From a video's id to its trajectories (E, T, C), one for each family."""
+ReadFamilies = Callable[[str], Sequence[LateView]]
+"""From a video's id to what each family says of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +152,7 @@ def _read_once(
     likelihoods: list[FloatArray] = []
     confusion_CC = np.zeros((num_classes, num_classes))
     for video in videos:
-        means = [late_half(logp_ETC).mean(axis=0) for logp_ETC in families_of(video.id)]
+        means = [family.mean_TC for family in families_of(video.id)]
         likelihoods.append(
             np.stack([temperature_likelihoods(logp_TC, video.labels_T) for logp_TC in means])
         )

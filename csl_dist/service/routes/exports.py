@@ -11,6 +11,7 @@ from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
 
 from csl_dist.audit.reader import Audit
+from csl_dist.cluster.leftovers import own_folder
 from csl_dist.errors import DataError, NotReadyError
 from csl_dist.export import Format, export, format_of
 from csl_dist.review.labels import write_corrected
@@ -60,7 +61,7 @@ def _download(audit: Audit, audit_id: str, wanted: Format) -> Response:
         raise NotReadyError(f"audit {audit_id!r} has no flags yet")
     _check_size(audit, wanted)
     name = f"{audit_id}-{wanted.name}"
-    folder = Path(tempfile.mkdtemp(prefix="csl-export-"))
+    folder = Path(tempfile.mkdtemp(prefix=own_folder("export")))
     try:
         export(audit, wanted.name, folder / "written" / f"{name}{wanted.suffix}")
         path = _one_file(folder / "written", folder / f"{name}.zip")

@@ -16,7 +16,7 @@ from csl_dist.flag.edits.candidates import (
     largest_intervals,
     largest_starts,
 )
-from csl_dist.flag.edits.emission import FLOOR, best_temperature, emission_of, normalised
+from csl_dist.flag.edits.emission import FLOOR, best_temperature, emission_of, late_view, normalised
 from csl_dist.flag.edits.evidence import COLUMNS, evidence_rows, surprise
 from csl_dist.flag.edits.statistics import counts_of, sequence_terms, statistics_of
 
@@ -26,7 +26,8 @@ TRUE = np.repeat([0, 1, 2, 3], [20, 25, 15, 20])
 def made_emission(truth_T=TRUE, num_classes=5, noise=0.5, seed=0):
     rng = np.random.default_rng(seed)
     logits = 3.0 * np.eye(num_classes)[truth_T] + noise * rng.standard_normal((4, 80, num_classes))
-    return emission_of([normalised(logits), normalised(logits / 2)], [1.0, 1.0])
+    families = [late_view([normalised(part)]) for part in (logits, logits / 2)]
+    return emission_of(families, [1.0, 1.0])
 
 
 def made_statistics():

@@ -1,0 +1,107 @@
+"""What an environment is made of: every installed package, its version and its licence.
+
+    python cluster/sbom.py > sbom.json              CycloneDX 1.5, for the container image
+    python cluster/sbom.py --markdown > docs/licences.md
+
+Libraries inside wheels are listed too where they say so themselves: FFmpeg inside PyAV.
+"""
+
+import argparse
+import json
+import sys
+from importlib.metadata import Distribution, distributions
+from typing import Any
+
+MAX_LICENCE = 60
+"""Characters; some packages put the whole text where the name belongs."""
+
+
+def licence_of(package: Distribution) -> str:
+    """The licence by its name, from whichever field a package uses."""
+    metadata = package.metadata
+    trove = [
+        value.rsplit(" :: ", 1)[1]
+        for value in metadata.get_all("Classifier") or ()
+        if value.startswith("License ::") and value.count(" :: ") > 1
+    ]
+    given = metadata.get("License-Expression") or metadata.get("License") or ""
+    first = given.strip().splitlines()[0] if given.strip() else ""
+    named = first if 0 < len(first) <= MAX_LICENCE else ""
+    return named or ", ".join(trove) or "not stated"
+
+
+def packages() -> list[dict[str, str]]:
+    """Name, version and licence of all that is installed, by name."""
+    found = {
+        package.metadata["Name"].lower(): {
+            "name": package.metadata["Name"],
+            "version": package.version,
+            "licence": licence_of(package),
+        }
+        for package in distributions()
+        if package.metadata["Name"]
+    }
+    return [*(found[name] for name in sorted(found)), *_libraries_of_pyav()]
+
+
+def _libraries_of_pyav() -> list[dict[str, str]]:
+    try:
+        from av._core import library_meta
+    except ImportError:
+        return []
+    return [
+        {
+            "name": f"{name} (FFmpeg, inside av)",
+            "version": ".".join(map(str, facts["version"])),
+            "licence": facts["license"],
+        }
+        for name, facts in sorted(library_meta.items())
+    ]
+
+
+def cyclonedx(found: list[dict[str, str]]) -> dict[str, Any]:
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.5",
+        "version": 1,
+        "metadata": {"component": {"type": "application", "name": "csl_dist"}},
+        "components": [
+            {
+                "type": "library",
+                "name": one["name"],
+                "version": one["version"],
+                "purl": f"pkg:pypi/{one['name'].lower()}@{one['version']}",
+                "licenses": [{"license": {"name": one["licence"]}}],
+            }
+            for one in found
+        ],
+    }
+
+
+def markdown(found: list[dict[str, str]]) -> str:
+    rows = [f"| {one['name']} | {one['version']} | {one['licence']} |" for one in found]
+    head = [
+        "# Licences of what csl_dist is installed with",
+        "",
+        "Written by `python cluster/sbom.py --markdown > docs/licences.md` in the environment of",
+        "`constraints.txt`, tools for tests among it. FFmpeg comes inside the wheel of `av`; who",
+        "passes an image on has to keep to its licence, too.",
+        "",
+        "| package | version | licence |",
+        "|---|---|---|",
+    ]
+    return "\n".join([*head, *rows, ""])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--markdown", action="store_true")
+    found = packages()
+    text = (
+        markdown(found) if parser.parse_args().markdown else json.dumps(cyclonedx(found), indent=2)
+    )
+    sys.stdout.write(text)
+
+
+if __name__ == "__main__":
+    main()
