@@ -174,7 +174,7 @@ def kill_one(driver: RunningCommand, cluster: RunningCluster, rng: random.Random
         cluster.order("kill")
         cluster.order("add")
     else:
-        driver.signal(signal.SIGKILL)
+        driver.send(signal.SIGKILL)
     return victim
 
 
@@ -211,8 +211,9 @@ def main() -> None:
                 key for key in expected.keys() | found if expected.get(key) != found.get(key)
             }
             rounds += 1
-            told = f"round {rounds}: {dict(counts)}, {len(different)} files differ"
-            print(told, file=sys.stderr, flush=True)
+            print(f"round {rounds}: {dict(counts)}", file=sys.stderr, flush=True)
+            for key in sorted(different)[:10]:
+                print(f"differs: {key}", file=sys.stderr, flush=True)
     result = {
         "kills": counts,
         "rounds": rounds,

@@ -6,6 +6,7 @@ of its own all the same: it can be killed, and leaves Ray behind when it ends.
 
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,8 @@ class RunningCommand:
     def start(cls, *arguments: str | Path) -> "RunningCommand":
         folder = Path(tempfile.mkdtemp(prefix="csl-command-"))
         stdout, stderr = folder / "stdout", folder / "stderr"
+        for path in (stdout, stderr):
+            path.touch()  # it may be killed before it writes
         words = tuple(map(str, arguments))
         process = FORKED.Process(target=_run, args=(words, stdout, stderr, dict(os.environ)))
         process.start()
@@ -41,7 +44,8 @@ class RunningCommand:
         self.process.join(seconds)
         return self.process.is_alive()
 
-    def signal(self, number: int) -> None:
+    def send(self, number: int) -> None:
+        """Sends it a signal."""
         assert self.process.pid is not None
         with suppress(ProcessLookupError):  # it may have ended by itself
             os.kill(self.process.pid, number)
@@ -72,5 +76,7 @@ def _run(
             os.dup2(file.fileno(), number)
     os.environ.clear()
     os.environ.update(environment)
+    # Ctrl-C works, though tests may run in the background of a shell, where it is ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.argv = ["csl"]
     main(*arguments)
