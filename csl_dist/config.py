@@ -187,7 +187,16 @@ class Cholec80Config(AnyLayoutConfig):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class EgoperConfig(AnyLayoutConfig):
+class SegmentedConfig(AnyLayoutConfig):
+    """What layouts have whose labels are segments with times."""
+
+    overlap: Literal["error", "first", "last", "longest"] = "error"
+    """Whose label a frame gets that lies in two segments: that of the one which starts `first` or
+    `last`, or of the `longest`. `error` refuses such labels; `csl check` names the places."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class EgoperConfig(SegmentedConfig):
     """EgoPER, one task a run."""
 
     layout: Literal["egoper"] = "egoper"
@@ -209,7 +218,7 @@ class MstcnConfig(AnyLayoutConfig):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ActivityNetConfig(AnyLayoutConfig):
+class ActivityNetConfig(SegmentedConfig):
     """ActivityNet's JSON, as ActionFormer and others use it."""
 
     layout: Literal["activitynet"] = "activitynet"
@@ -219,12 +228,117 @@ class ActivityNetConfig(AnyLayoutConfig):
     """`own`: the file's subsets. Or lists of ids."""
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotatedConfig(SegmentedConfig):
+    """Files as annotation tools and datasets have them; docs/formats.md says what each means."""
+
+    layout: Literal[
+        "elan",
+        "boris",
+        "label_studio",
+        "cvat",
+        "via",
+        "anvil",
+        "epic_kitchens",
+        "captaincook4d",
+        "assembly101",
+        "jigsaws",
+    ]
+    track: str | None = None
+    """The tier, subject or kind of label to audit, where files have several."""
+    annotator: str | None = None
+    """Whose labels to audit, where several people labelled a video; `csl lint` compares them."""
+    media: str | None = None
+    """Folder of the videos, frame folders or features; None looks beside the label files."""
+    splits: Splits = "own"
+    """`own`: all videos are audited, so that folds are needed. Or lists of ids."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class LerobotConfig(SegmentedConfig):
+    """LeRobot v3: episodes of robots as ranges of shared video files."""
+
+    layout: Literal["lerobot"] = "lerobot"
+    track: str | None = None
+    """Which subtasks to audit: `dense`, `sparse`, `subtasks` or `language`."""
+    camera: str | None = None
+    """The video feature to look at; None takes the first."""
+    splits: Splits = "own"
+    """`own`: all episodes are audited, so that folds are needed. Or lists of ids."""
+
+
+Column = str | int
+"""A column's name, or its number from 0 in files without a header."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnsConfig:
+    """Which column of a table is what."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = FORBID
+
+    start: Column
+    stop: Column | None = None
+    """Without this and `duration`, a segment ends where the next one of its video starts."""
+    duration: Column | None = None
+    label: Column | None = None
+    video: Column | None = None
+    """None: a file for each video, which has the file's name."""
+    annotator: Column | None = None
+    track: Column | None = None
+    procedure: Column | None = None
+    group: Column | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentsConfig(SegmentedConfig):
+    """Any CSV, TSV or text table of times and labels."""
+
+    columns: ColumnsConfig
+    """Which column is the start, the end, the label and so on."""
+    layout: Literal["segments"] = "segments"
+    unit: Literal["s", "ms", "frames", "clock"] = "s"
+    """Of times; `frames` at `labels_fps`; `clock`: hh:mm:ss, with .fraction or :frame."""
+    base: Literal[0, 1] = 0
+    """The number of the first frame or millisecond."""
+    inclusive: bool = False
+    """Whether the end is the last frame, or millisecond, inside."""
+    delimiter: str | None = None
+    """Between columns; None finds out; a blank means any number of blanks."""
+    track: str | None = None
+    """The track to audit, where the table has several."""
+    annotator: str | None = None
+    """Whose labels to audit, where several people labelled a video."""
+    media: str | None = None
+    """Folder of the videos, frame folders or features; None looks beside the table."""
+    splits: Splits = "own"
+    """`own`: all videos are audited, so that folds are needed. Or lists of ids."""
+
+    def __post_init__(self) -> None:
+        if self.columns.label is None:
+            raise ValueError("columns.label is missing: which column has the label?")
+        if self.columns.stop is not None and self.columns.duration is not None:
+            raise ValueError("columns.stop and columns.duration say the same; keep one")
+        if self.unit == "frames" and self.labels_fps is None:
+            raise ValueError("unit: frames needs labels_fps, the frames in a second")
+        kinds = {isinstance(c, int) for c in dataclasses.astuple(self.columns) if c is not None}
+        if len(kinds) > 1:
+            raise ValueError("columns: give names, or numbers where there is no header, not both")
+
+
 def with_layout(section: Any) -> Any:
     return {"layout": "manifest", **section} if isinstance(section, Mapping) else section
 
 
 DatasetConfig = Annotated[
-    ManifestConfig | Cholec80Config | EgoperConfig | MstcnConfig | ActivityNetConfig,
+    ManifestConfig
+    | Cholec80Config
+    | EgoperConfig
+    | MstcnConfig
+    | ActivityNetConfig
+    | LerobotConfig
+    | AnnotatedConfig
+    | SegmentsConfig,
     Field(discriminator="layout"),
     BeforeValidator(with_layout),
 ]
@@ -623,10 +737,11 @@ _ADAPTER = TypeAdapter(RunConfig)
 
 
 DATASET_SECTIONS: dict[str, Any] = {
-    str(field.default): section
+    layout: section
     for section in get_args(get_args(DatasetConfig)[0])
     for field in dataclasses.fields(section)
     if field.name == "layout"
+    for layout in get_args(field.type)
 }
 """The class of the dataset section, by layout."""
 

@@ -97,6 +97,10 @@ class Video:
     """What it is a performance of: a recipe, an operation. Lint compares it with its like."""
     annotator: str | None = None
     """Who labelled it; only lint reads several label files of one video."""
+    start_seconds: float = 0.0
+    """Where in its file it begins; several videos may share one file."""
+    stop_seconds: float | None = None
+    """Where in its file it ends; None: with the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -100,9 +100,11 @@ class AuditStore:
         folder = self._folder(number)
         if not folder.exists(RunPaths.OUTLIERS):
             return []
-        content = io.BytesIO(folder.read(RunPaths.OUTLIERS))
+        content = folder.read(RunPaths.OUTLIERS)
+        if self._digests(number).get(RunPaths.OUTLIERS) not in (None, digest_of(content)):
+            raise damaged(f"{folder.url}/{RunPaths.OUTLIERS}", "it is not what was written")
         try:
-            table = pd.read_csv(content, dtype={"video": str})
+            table = pd.read_csv(io.BytesIO(content), dtype={"video": str})
             return [from_text(video) for video in table.video[table.outlier.astype(bool)]]
         except (AttributeError, KeyError, ValueError) as error:
             raise damaged(f"{folder.url}/{RunPaths.OUTLIERS}", error) from error

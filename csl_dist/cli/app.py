@@ -48,7 +48,7 @@ Revision = Annotated[int | None, typer.Option(help="Number of the audit; the new
 
 EXTRAS = {
     "run": ("cleanlab", "matplotlib", "ray", "safetensors", "scipy", "sklearn", "torch"),
-    "serve": ("fastapi", "prometheus_client", "sqlalchemy", "starlette", "uvicorn"),
+    "serve": ("alembic", "fastapi", "prometheus_client", "sqlalchemy", "starlette", "uvicorn"),
     "postgres": ("psycopg",),
 }
 """Packages that not every install has, by the extra that brings them."""

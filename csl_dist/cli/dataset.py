@@ -23,24 +23,31 @@ if TYPE_CHECKING:
 @app.command(rich_help_panel="Dataset")
 def init(
     layout: Annotated[str, typer.Argument(help="Its layout, or `auto`.", metavar="LAYOUT")],
-    path: Annotated[Path, typer.Argument(help="Folder of the dataset.", metavar="PATH")],
+    path: Annotated[str, typer.Argument(help="Folder, file or URL.", metavar="PATH")],
     out: Annotated[Path, typer.Option(help="Config file to write.")] = Path("csl.yaml"),
     recipe: Annotated[
         Literal["quick", "standard", "paper"],
         typer.Option(help="How thorough; `paper` is the paper's protocol, for GPUs."),
     ] = "standard",
 ) -> None:
-    """Look at a dataset on disk and write a config that fits it and this machine."""
+    """Look at a dataset on disk or in a bucket; write a config that fits it and this machine."""
     from csl_dist.cost.recipes import RecipeName, chosen_settings, recipe_text, this_machine
     from csl_dist.data.facts import dataset_facts
-    from csl_dist.data.init import config_text, draft_config, with_even_folds, with_settings
+    from csl_dist.data.files import place
+    from csl_dist.data.init import (
+        config_text,
+        draft_config,
+        told,
+        with_even_folds,
+        with_settings,
+    )
     from csl_dist.data.layouts import read_dataset
 
     if os.path.lexists(out):
         raise ConfigError(f"{out} exists already; remove it, or give another --out")
-    path = path.absolute()
-    draft = draft_config(layout, path, out.absolute())
-    name = path.stem or "mine"
+    folder = place(path).absolute()
+    draft = draft_config(layout, folder, out.absolute())
+    name = folder.stem or "mine"
     dataset = read_dataset(_parsed(config_text(draft, name), out).dataset)
     facts, machine = dataset_facts(dataset), this_machine()
     sections = chosen_settings(RecipeName(recipe), facts, machine)
@@ -54,6 +61,8 @@ def init(
         raise ConfigError(f"can't write {out}: {error.strerror}") from error
     for problem in dataset.problems:
         complain("problem", problem)
+    for line in told(draft, dataset):
+        say(f"  {line}")
     say(
         f"{out}: {draft.layout} layout, {len(dataset.videos)} videos, {60 * facts.hours:,.0f} "
         f"minutes, {len(dataset.classes)} classes; recipe {recipe} for {machine}"
@@ -105,6 +114,8 @@ def check(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
             bar.advance()
     lines = summaries(dataset, facts)
     console.print(tables.dataset_table(lines), tables.class_table(dataset.classes, lines))
+    for note in dataset.notes:
+        say(note)
     turned = orientation(facts)
     if turned is not None:
         say(turned)

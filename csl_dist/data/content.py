@@ -7,11 +7,12 @@ size and time are as noted is not read again.
 
 import hashlib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
+from csl_dist.data.files import open_file, place, signature
 from csl_dist.errors import DataError, StorageError
 from csl_dist.storage.paths import RunPaths
+from csl_dist.storage.url import at_once
 from csl_dist.types import fingerprint
 
 BLOCK_BYTES = 1 << 16
@@ -33,44 +34,43 @@ class Contents:
 
     def of_video(self, path: str) -> str:
         """Digest of a video file; of a large one, of its size and some blocks."""
-        return self._known(path, [Path(path)], sampled=True)
+        return self._known(path, [path], sampled=True)
 
     def of_file(self, path: str) -> str:
         """Digest of all of a file."""
-        return self._known(path, [Path(path)])
+        return self._known(path, [path])
 
     def of_folder(self, path: str) -> str:
         """Digest of the names and contents of all files below a folder."""
         try:
-            files = sorted(file for file in Path(path).rglob("*") if file.is_file())
+            files = [str(file) for file in place(path).rglob("*") if file.is_file()]
         except OSError as error:
             raise DataError(f"can't read {path}: {error.strerror}") from error
-        return self._known(path, files)
+        return self._known(path, sorted(files))
 
     def put(self, paths: RunPaths) -> None:
         """Notes all that is known in a run root."""
         paths.root.put_json_if_changed(RunPaths.SOURCES, self._noted)
 
-    def _known(self, path: str, files: list[Path], *, sampled: bool = False) -> str:
+    def _known(self, path: str, files: list[str], *, sampled: bool = False) -> str:
         try:
-            stats = [(str(file), file.stat()) for file in files]
-            # The time of change can't be kept by whoever writes, as that of the content can.
-            seen = [(n, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for n, s in stats]
-            signature = fingerprint(seen)
-            if self._noted.get(path, ("", ""))[0] != signature:
-                self._noted[path] = signature, self._digest(path, files, sampled)
+            seen = fingerprint(list(zip(files, at_once(signature, files), strict=True)))
+            if self._noted.get(path, ("", ""))[0] != seen:
+                self._noted[path] = seen, self._digest(path, files, sampled)
         except OSError as error:
             raise DataError(f"can't read {path}: {error.strerror}") from error
+        except StorageError as error:
+            raise DataError(str(error)) from error
         return self._noted[path][1]
 
     @staticmethod
-    def _digest(path: str, files: list[Path], sampled: bool) -> str:
+    def _digest(path: str, files: list[str], sampled: bool) -> str:
         digest = hashlib.blake2b(digest_size=16)
         for file in files:
-            size = file.stat().st_size
-            name = "" if file == Path(path) else str(file.relative_to(path))
+            size = signature(file)[0]
+            name = "" if file == path else file.removeprefix(path).lstrip("/")
             digest.update(f"{name} {size} ".encode())
-            with file.open("rb") as opened:
+            with open_file(file) as opened:
                 if not sampled or size < SAMPLED_BYTES:
                     while block := opened.read(1 << 20):
                         digest.update(block)

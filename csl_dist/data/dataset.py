@@ -1,10 +1,11 @@
 """Dataset: classes, videos and their labels, whatever the layout on disk."""
 
 import csv
+import io
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
+from csl_dist.data.files import read_bytes
 from csl_dist.data.tracks import TRIM_SHARE, LabelTrack
 from csl_dist.errors import DataError
 from csl_dist.types import ErrorKind, IntArray, PlantedError, Span, Split, Timeline, Video
@@ -47,6 +48,8 @@ class Dataset:
     read_track: Callable[[Video], LabelTrack]
     problems: tuple[str, ...] = ()
     """What is wrong with the list of videos; `csl check` prints it, everything else refuses it."""
+    notes: tuple[str, ...] = ()
+    """What was left out of the labels, a sentence each; `csl check` and `csl init` print it."""
     folds: tuple[Fold, ...] = ()
     length_mismatch: str = "error"
     features_frames_last: bool = False
@@ -102,18 +105,18 @@ class Dataset:
 def read_errors(path: str) -> list[PlantedError]:
     """Known label errors from a CSV with columns video, kind, start, stop, true_label."""
     try:
-        with Path(path).open(newline="", encoding="utf-8-sig") as file:
-            errors = [
-                PlantedError(
-                    video=row["video"],
-                    kind=ErrorKind(row["kind"]),
-                    span=Span(int(row["start"]), int(row["stop"])),
-                    true_label=row["true_label"] or None,
-                )
-                for row in csv.DictReader(file)
-            ]
-    except OSError as error:
-        raise DataError(f"can't read the known errors {path}: {error.strerror}") from error
+        text = read_bytes(path).decode("utf-8-sig")
+        errors = [
+            PlantedError(
+                video=row["video"],
+                kind=ErrorKind(row["kind"]),
+                span=Span(int(row["start"]), int(row["stop"])),
+                true_label=row["true_label"] or None,
+            )
+            for row in csv.DictReader(io.StringIO(text, newline=""))
+        ]
+    except DataError as error:
+        raise DataError(f"can't read the known errors: {error}") from error
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(
             f"{path}: expected columns video, kind ({', '.join(ErrorKind)}), start, stop, "

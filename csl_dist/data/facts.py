@@ -1,12 +1,13 @@
 """Facts about a dataset that settings are chosen by: from its labels alone, in seconds."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from csl_dist.data.dataset import Dataset
 from csl_dist.data.media.video import header_rate
 from csl_dist.data.splits import group_of
+from csl_dist.data.tracks import SegmentTrack
 from csl_dist.errors import CslError
 from csl_dist.storage.url import at_once
 from csl_dist.types import UNLABELLED, FloatArray, Media, Video, runs_of
@@ -66,6 +67,8 @@ def _lengths(dataset: Dataset, video: Video) -> tuple[float, FloatArray] | None:
         track = dataset.track(video)
     except CslError:
         return None
+    if isinstance(track, SegmentTrack):
+        track = replace(track, overlap="last")  # however the user settles that, or has to
     seconds = track.num_frames(LOOKS_PER_SECOND)[0] / LOOKS_PER_SECOND
     ids_T = track.at(np.arange(0, seconds, 1 / LOOKS_PER_SECOND))
     steps = [len(run) for run in runs_of(ids_T) if ids_T[run.start] != UNLABELLED]

@@ -4,6 +4,7 @@ A file may hold (T, D) or (D, T). Which of the two is told by the number of fram
 lead one to expect; a file that fits neither is refused.
 """
 
+import io
 import math
 import threading
 from collections import Counter
@@ -20,6 +21,7 @@ import numpy.typing as npt
 
 from csl_dist.data.content import Contents
 from csl_dist.data.dataset import FORM_ERRORS
+from csl_dist.data.files import exists, is_url, open_file, read_bytes
 from csl_dist.data.media.sources import FEATURE_SUFFIXES, PICKLE_SUFFIXES, file_and_array
 from csl_dist.data.text import require_file
 from csl_dist.data.tracks import TRIM_SHARE
@@ -131,7 +133,7 @@ def feature_content(source: str, contents: Contents) -> str:
     """Changes with what is in a feature file; a Zarr array is a folder of files."""
     path, name = file_and_array(source)
     if path.endswith(".zarr"):
-        return contents.of_folder(str(Path(path) / name))
+        return contents.of_folder(f"{path}/{name}" if name else path)
     return fingerprint(contents.of_file(path), name)
 
 
@@ -147,26 +149,46 @@ def open_features(path: str) -> Iterator[Any]:
         )
     if suffix not in FEATURE_SUFFIXES:
         raise DataError(f"{file} is no feature file; expected one of {', '.join(FEATURE_SUFFIXES)}")
-    if not Path(file).exists():
+    if not exists(file):
         raise DataError(f"the feature file {file} does not exist")
     require_file(file)
     try:
         if suffix == ".npy":
             with NUMPY_HEADER_LOCK:
-                array = np.load(file, mmap_mode="r", allow_pickle=False)
+                array = _RemoteArray(file) if is_url(file) else np.load(file, mmap_mode="r")
             yield array
         elif suffix == ".txt":
-            yield np.loadtxt(file, dtype=np.float32, ndmin=2)
+            with open_file(file) as text:
+                yield np.loadtxt(text, dtype=np.float32, ndmin=2)
         elif suffix == ".zarr":
             yield open_array(Storage(file), name, any_format=True)
         else:
-            with h5py.File(file) as content:
+            with open_file(file) as opened, h5py.File(opened) as content:
                 yield content[name or _only_array(content, file)]
     except CslError:
         raise
     except (*FORM_ERRORS, EOFError, OSError, RuntimeError, SyntaxError, TokenError) as error:
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise DataError(f"{path} can't be read as features: {reason}") from error
+
+
+class _RemoteArray:
+    """A .npy file at a URL: its shape is read alone, its values when they are asked for."""
+
+    def __init__(self, url: str):
+        self._url = url
+        with open_file(url) as file:
+            version = np.lib.format.read_magic(file)
+            read = (
+                np.lib.format.read_array_header_1_0
+                if version == (1, 0)
+                else np.lib.format.read_array_header_2_0
+            )
+            self.shape = read(file)[0]
+
+    def __getitem__(self, index: slice) -> npt.NDArray[Any]:
+        values: npt.NDArray[Any] = np.load(io.BytesIO(read_bytes(self._url)), allow_pickle=False)
+        return values[index]
 
 
 def _only_array(content: h5py.File, file: str) -> str:

@@ -5,13 +5,17 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from csl_dist.config import DatasetConfig, SplitLists
 from csl_dist.data.dataset import Dataset, Fold
+from csl_dist.data.files import is_url
 from csl_dist.errors import ConfigError
 from csl_dist.types import Split, Video, fingerprint
 
+SHARED_SECONDS = 0.01
+"""Ends of videos that follow each other in one file may be off by as much."""
 SEEDS_TRIED = 200
 """Seeds among which `csl init` looks for folds of like size."""
 
@@ -21,6 +25,13 @@ def with_splits(dataset: Dataset, config: DatasetConfig) -> Dataset:
     problems = list(dataset.problems)
     for video, count in Counter(video.id for video in dataset.videos).items():
         if count > 1:
+            people = sorted({v.annotator or "" for v in dataset.videos if v.id == video})
+            if len(people) > 1:
+                problems.append(
+                    f"{config.path}: video {video!r} is labelled by {', '.join(people)}; choose "
+                    "one with dataset.annotator"
+                )
+                continue
             splits = sorted({v.split for v in dataset.videos if v.id == video})
             where = f"in the splits {' and '.join(splits)}" if len(splits) > 1 else "twice"
             problems.append(f"{config.path}: video {video!r} is listed {where}; keep one")
@@ -48,15 +59,25 @@ def with_splits(dataset: Dataset, config: DatasetConfig) -> Dataset:
 
 
 def _shared_sources(videos: list[Video]) -> list[str]:
-    """Sources that are listed under several ids: trained on under one, audited under another."""
-    by_source: dict[str, list[str]] = {}
+    """Footage that is listed under several ids: trained on under one, audited under another."""
+    by_source: dict[str, list[Video]] = {}
     for video in (video for video in videos if video.source):
-        by_source.setdefault(os.path.realpath(video.source), []).append(video.id)
-    return [
-        f"{source} is listed as {len(ids)} videos ({', '.join(ids)}); keep one"
-        for source, ids in by_source.items()
-        if len(ids) > 1
-    ]
+        source = video.source if is_url(video.source) else os.path.realpath(video.source)
+        by_source.setdefault(source, []).append(video)
+    problems = []
+    for source, own in by_source.items():
+        whole = [video for video in own if video.stop_seconds is None]
+        if whole and len(own) > 1:
+            ids = ", ".join(video.id for video in own)
+            problems.append(f"{source} is listed as {len(own)} videos ({ids}); keep one")
+            continue
+        ranges = sorted((v.start_seconds, v.stop_seconds or 0.0, v.id) for v in own)
+        problems += [
+            f"{source}: videos {one!r} and {other!r} share its seconds {start:g} to {stop:g}"
+            for (_, stop, one), (start, _, other) in pairwise(ranges)
+            if start < stop - SHARED_SECONDS
+        ]
+    return problems
 
 
 def _shared_groups(videos: list[Video]) -> list[str]:

@@ -2,10 +2,10 @@
 
 import os
 import stat
-from pathlib import Path
 
 import numpy as np
 
+from csl_dist.data.files import AnyPath, read_bytes
 from csl_dist.errors import DataError
 from csl_dist.types import UNLABELLED, IntArray
 
@@ -14,23 +14,21 @@ UNLABELLED_NAMES = ("", "-")
 only the second does."""
 
 
-def require_file(path: str | Path) -> None:
+def require_file(path: str | AnyPath) -> None:
     """Refuses a pipe or a device, which reading would wait for, perhaps for ever."""
     try:
-        mode = os.stat(path).st_mode
+        mode = os.stat(str(path)).st_mode
     except OSError:
         return  # whoever opens it says what is wrong
     if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
         raise DataError(f"{path} is a pipe, a socket or a device; give a file")
 
 
-def read_lines(path: str | Path) -> list[str]:
+def read_lines(path: str | AnyPath) -> list[str]:
     """The stripped lines of a file; blank lines at its end do not count."""
     require_file(path)
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise DataError(f"can't read {path}: {error.strerror}") from error
+        text = read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8 text ({error}); convert it") from error
     lines = [line.strip() for line in text.splitlines()]
@@ -53,9 +51,3 @@ def class_ids(
             f"{path}:{names.index(unknown) + first_line}: unknown class {unknown!r}; "
             f"the classes are {known}"
         ) from None
-
-
-def put_text(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    return path

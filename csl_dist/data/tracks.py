@@ -2,11 +2,13 @@
 
 import math
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
+from csl_dist.data.documents.segment import Segment, by_priority, overlap_sentence, overlaps
 from csl_dist.errors import DataError
 from csl_dist.types import UNLABELLED, FloatArray, IntArray, Timeline, frame_seconds
 
@@ -81,31 +83,57 @@ MAX_SECONDS = 1e8
 """No recording runs for three years; such a time is a mistake."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentTrack:
-    """Class ids of half-open segments in seconds; a later segment wins where two overlap."""
+    """Segments of one video as they were drawn, and what becomes of frames that lie in two."""
 
-    starts_S: FloatArray
-    stops_S: FloatArray
-    ids_S: IntArray
+    segments: tuple[Segment, ...]
+    ids: Mapping[str, int]
+    """Class id by label."""
+    file: str
+    overlap: str = "error"
+    """Which of two segments counts: the one that starts `first` or `last`, or the `longest`."""
 
     def __post_init__(self) -> None:
-        for number, (start, stop) in enumerate(zip(self.starts_S, self.stops_S, strict=True)):
-            if not 0 <= start < stop < MAX_SECONDS:
+        for segment in self.segments:
+            if segment.problem:
+                raise DataError(segment.problem)
+            if any(
+                MAX_SECONDS <= s < math.inf for s in (segment.start_seconds, segment.stop_seconds)
+            ):
                 raise DataError(
-                    f"segment {number} runs from {start:g} s to {stop:g} s, but must end after "
-                    "its start"
+                    f"{self.file}:{segment.line}: {segment.words} lies years into the video; is its "
+                    "unit another?"
+                )
+            if segment.label not in self.ids:
+                known = ", ".join(list(self.ids)[:12]) + (", …" if len(self.ids) > 12 else "")
+                raise DataError(
+                    f"{self.file}:{segment.line}: unknown class {segment.label!r}; the classes are "
+                    f"{known}"
                 )
 
     @property
     def last(self) -> float:
-        return float(self.stops_S.max(initial=0.0))
+        """Seconds after which there is no label that ends."""
+        return max(
+            (
+                s.start_seconds if s.stop_seconds == math.inf else s.stop_seconds
+                for s in self.segments
+            ),
+            default=0.0,
+        )
 
     def at(self, times_T: FloatArray) -> IntArray:
+        if self.overlap == "error" and (found := overlaps(self.segments)):
+            raise DataError(
+                f"{overlap_sentence(found, self.file, len(self.segments))}; correct it, or set "
+                "dataset.overlap: first, last or longest"
+            )
         ids_T = np.full(len(times_T), UNLABELLED, dtype=np.int64)
-        for start, stop, label in zip(self.starts_S, self.stops_S, self.ids_S, strict=True):
+        for segment in by_priority(self.segments, self.overlap):
             # Half a microsecond, so that 0.3 s is inside a segment that starts at 0.1 + 0.2.
-            ids_T[(times_T >= start - 5e-7) & (times_T < stop - 5e-7)] = label
+            started_T = times_T >= segment.start_seconds - 5e-7
+            ids_T[started_T & (times_T < segment.stop_seconds - 5e-7)] = self.ids[segment.label]
         return ids_T
 
     def misfit(self, timeline: Timeline) -> Misfit | None:

@@ -22,14 +22,20 @@ class FlaggedVideo:
 
     @property
     def num_frames(self) -> int:
-        """Frames of the source."""
-        return round(self.annotation.duration * self.annotation.source_fps)
+        """Frames of the source, up to the end of the video."""
+        return self._offset + round(self.annotation.duration * self.annotation.source_fps)
+
+    @property
+    def _offset(self) -> int:
+        """Frames of the file before the video, which may be a range of it."""
+        return round(self.video.start_seconds * self.annotation.source_fps)
 
     def source_span(self, flag: dict[str, Any]) -> Span:
         """A flag in frames of the source; at least one frame, and none after the last."""
         fps = self.annotation.source_fps
-        start = min(round(flag["start_seconds"] * fps), self.num_frames - 1)
-        return Span(start, max(start + 1, min(round(flag["stop_seconds"] * fps), self.num_frames)))
+        start = min(self._offset + round(flag["start_seconds"] * fps), self.num_frames - 1)
+        stop = min(self._offset + round(flag["stop_seconds"] * fps), self.num_frames)
+        return Span(start, max(start + 1, stop))
 
 
 def flagged_videos(audit: Audit) -> Iterator[FlaggedVideo]:

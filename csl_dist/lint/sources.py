@@ -6,16 +6,24 @@ that can't be read does not stop the others: it becomes a finding.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from pathlib import Path
 
 import numpy as np
 
-from csl_dist.config import DATASET_SECTIONS, DatasetConfig, EgoperConfig, load_config
+from csl_dist.config import (
+    DATASET_SECTIONS,
+    DatasetConfig,
+    EgoperConfig,
+    load_config,
+    parse_config,
+)
 from csl_dist.data.dataset import Dataset
-from csl_dist.data.init import recognise
-from csl_dist.data.layouts import LAYOUTS, read_labelled
-from csl_dist.data.layouts.activitynet import SegmentTracks
+from csl_dist.data.documents.segment import Segment
+from csl_dist.data.init import draft_config, recognise
+from csl_dist.data.layouts import FOLDERS, read_labelled
 from csl_dist.data.layouts.cholec80 import LABELS_FPS, PHASE_ROWS
+from csl_dist.data.layouts.documents import SegmentTracks
 from csl_dist.data.layouts.egoper import TASKS
 from csl_dist.data.layouts.entries import NAME_LINES, EntryTracks
 from csl_dist.data.media.sources import files_below
@@ -31,6 +39,10 @@ LISTS = ("mapping.txt", "classes.txt", "readme.txt")
 """Text files that lie beside label files and are none."""
 LENGTH_MISFIT = 0.05
 """Features so much longer or shorter than the labels, in the median, have another rate."""
+FOLDER_LAYOUTS = tuple(layout.name for layout in FOLDERS if layout.name != "activitynet")
+"""Layouts whose config needs nothing but the folder."""
+AUDIT_ALONE = ("folds", "annotator", "overlap")
+"""Keys of a drafted config that labels alone do not need."""
 MAX_NAMES = 0.5
 """Different names in a file, as a share of its lines, from which they are no class names."""
 
@@ -118,43 +130,45 @@ def find_labels(where: str | Path, options: Options) -> Labels:
         return _of_config(load_config(path, options.overrides).dataset, options, path.stem)
     if options.overrides:
         raise ConfigError(f"--set changes a config, but {path} is none")
-    found = _layout_of(path)
-    if found is None:
+    section, notes = _section_of(path)
+    if section is None:
         return _bare_files(path, options)
-    layout, path = found
-    section = DATASET_SECTIONS[layout](path=str(path))
-    labels = _of_config(section, options, path.name)
-    if layout == "mstcn" and options.fps is None:
+    labels = _of_config(section, options, Path(section.path).name)
+    if section.layout == "mstcn" and options.fps is None:
         labels.notes.append(
             f"Labels are taken as {section.features_fps:g} a second, as in GTEA and Breakfast; "
             "--fps gives another rate."
         )
+    labels.notes += notes
     return labels
 
 
-def _layout_of(path: Path) -> tuple[str, Path] | None:
-    """The layout of a folder or file, and the path that its config would name."""
-    suffix = path.suffix.lower()
-    if path.is_file():
-        if suffix == ".csv":
-            return "manifest", path
-        if path.name == "annotation.json":
-            return "egoper", path.parent
-        return ("activitynet", path) if suffix == ".json" else None
+def _section_of(path: Path) -> tuple[DatasetConfig | None, list[str]]:
+    """The section of a config that a folder or file would have, and what was guessed for it."""
     try:
         layout = recognise(path, media="optional")
     except DataError:
+        if path.is_file() and path.suffix.lower() == ".csv":
+            return DATASET_SECTIONS["manifest"](path=str(path)), []
+        if path.is_file() and path.suffix.lower() == ".json":
+            return DATASET_SECTIONS["activitynet"](path=str(path)), []
         if _text_files(path):
-            return None
+            return None, []
         raise
-    if layout == "activitynet":
-        try:
-            return layout, Path(str(LAYOUTS["activitynet"].draft(path, path).dataset["path"]))
-        except DataError:
-            if _text_files(path):
-                return None
-            raise
-    return layout, path
+    if layout in FOLDER_LAYOUTS:
+        folder = path.parent if path.name == "annotation.json" else path
+        return DATASET_SECTIONS[layout](path=str(folder)), []
+    draft = draft_config(layout, path, path)
+    # Lint compares annotators, and names overlaps itself.
+    kept = {name: v for name, v in draft.dataset.items() if name not in AUDIT_ALONE}
+    notes = [
+        _sentence(f"{name} is taken as {draft.dataset[name]}: {note}")
+        for name, note in draft.notes.items()
+        if name in kept
+    ]
+    section = kept | {"layout": layout, "path": str(kept["path"])}
+    where = {"root": "runs/lint", "dataset": section}
+    return parse_config(where, where=str(path)).dataset, notes
 
 
 def _of_config(config: DatasetConfig, options: Options, title: str) -> Labels:
@@ -253,26 +267,33 @@ def _sequence(dataset: Dataset, video: Video, *, any_form: bool) -> LabelSequenc
         )
     track = dataset.track(video)
     assert isinstance(track, SegmentTrack)
+    seconds = _told_length(dataset, video)
     return replace(
         about,
         steps=tuple(
-            Step(label=dataset.classes[label], start_seconds=start, stop_seconds=stop)
-            for start, stop, label in zip(
-                track.starts_S.tolist(), track.stops_S.tolist(), track.ids_S.tolist(), strict=True
+            Step(
+                label=segment.label,
+                start_seconds=segment.start_seconds,
+                stop_seconds=_known_stop(segment, seconds),
             )
+            for segment in track.segments
+            if segment.seconds > 0
         ),
-        seconds=_told_length(dataset, video),
+        seconds=seconds,
     )
 
 
+def _known_stop(segment: Segment, seconds: float | None) -> float:
+    """Where a segment ends: the last of a file of starts, with its video, or after a second."""
+    if segment.stop_seconds < inf:
+        return segment.stop_seconds
+    return max(seconds or 0.0, segment.start_seconds + 1.0)
+
+
 def _told_length(dataset: Dataset, video: Video) -> float | None:
-    """What ActivityNet's file says of a video's length."""
-    if not isinstance(dataset.read_track, SegmentTracks):
-        return None
-    try:
-        return float(dataset.read_track.database[video.id]["duration"])
-    except (KeyError, TypeError, ValueError):
-        return None
+    """What label files say of a video's length."""
+    tracks = dataset.read_track
+    return tracks.lengths.get(video.id) if isinstance(tracks, SegmentTracks) else None
 
 
 def _lengths(dataset: Dataset) -> dict[str, float]:

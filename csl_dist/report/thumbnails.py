@@ -3,12 +3,12 @@
 import base64
 import io
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
 from csl_dist.audit.reader import Audit
+from csl_dist.data.files import exists
 from csl_dist.data.media.pixels import PixelSource, pixel_source
 from csl_dist.data.media.video import Pixels, VideoFile, upright
 from csl_dist.errors import CslError
@@ -21,7 +21,7 @@ PER_SPAN = 3
 def span_pictures(audit: Audit, video: str, spans: Sequence[Span]) -> dict[Span, list[str]]:
     """Data URIs of a few frames of each span, first to last; empty if they can't be decoded."""
     found = audit.videos_by_id[video]
-    if found.media is Media.FEATURES or not Path(found.source).exists():
+    if found.media is Media.FEATURES or not exists(found.source):
         return {}
     annotation = audit.annotation(video)
     source = pixel_source(found)
@@ -44,7 +44,7 @@ def span_pictures(audit: Audit, video: str, spans: Sequence[Span]) -> dict[Span,
 def frame_pictures(audit: Audit, video: str, frames: IntArray) -> list[Pixels]:
     """The pixels of some frames, in their order; empty if not all can be decoded."""
     found = audit.videos_by_id[video]
-    if found.media is Media.FEATURES or not Path(found.source).exists():
+    if found.media is Media.FEATURES or not exists(found.source):
         return []
     times_T = audit.annotation(video).source_times_T[frames]
     order = np.argsort(times_T, kind="stable")  # a derived video shows its frames in another order

@@ -5,12 +5,13 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 from PIL import Image
 
 from csl_dist.config import DatasetConfig
+from csl_dist.data.files import exists, is_url, open_file, signature
 from csl_dist.data.media.frames import FrameFolder
 from csl_dist.data.media.sources import VIDEO_SUFFIXES
 from csl_dist.data.media.transcoding import playable_copy
@@ -44,7 +45,9 @@ def shown_as(video: Video, annotation: Annotation, folders: Folders) -> Showing:
         return Showing("features", "This run reads ready-made features, so there is no picture.")
     if not may_show(video, folders):
         return Showing("missing", outside(video))
-    if not Path(video.source).exists():
+    if is_url(video.source) and video.media is Media.VIDEO and exists(video.source):
+        return Showing("frames", "The video lies in a bucket, so single frames are shown.")
+    if not exists(video.source):
         words = f"{video.source} is not on the machine of this service, so there is no picture."
         return Showing("missing", words)
     if video.media is Media.FRAMES:
@@ -77,10 +80,15 @@ def played_file(video: Video) -> Path | None:
 
 def media_folders(config: DatasetConfig, more: Sequence[str]) -> Folders:
     """Where videos of a dataset may be shown from: its own folders, and those named for it."""
-    path = Path(config.path)
-    own = [str(path if path.is_dir() else path.parent)]
+    own = config.path
+    if not os.path.isdir(own) and PurePosixPath(own).suffix:
+        own = own.rpartition("/")[0]
     media = getattr(config, "media", None)
-    return tuple(os.path.realpath(one) for one in [*own, *([media] if media else []), *more])
+    return tuple(_real(one) for one in [own, *([media] if media else []), *more])
+
+
+def _real(path: str) -> str:
+    return path if is_url(path) else os.path.realpath(path)
 
 
 def may_show(video: Video, folders: Folders) -> bool:
@@ -88,7 +96,7 @@ def may_show(video: Video, folders: Folders) -> bool:
 
     A run root may come from somebody else, and then says whatever they like.
     """
-    real = Path(os.path.realpath(video.source))
+    real = PurePosixPath(_real(video.source))
     if video.media is Media.VIDEO and real.suffix.lower() not in VIDEO_SUFFIXES:
         return False
     return any(real.is_relative_to(folder) for folder in folders)
@@ -112,31 +120,32 @@ def frame_picture(
         )
     if not may_show(video, folders):
         raise NotFoundError(outside(video))
-    if video.media is Media.FEATURES or not Path(video.source).exists():
+    if video.media is Media.FEATURES or not exists(video.source):
         raise NotFoundError(f"video {video.id!r} has no pictures on this machine")
     seconds = float(annotation.source_times_T[frame])
-    changed = Path(video.source).stat().st_mtime_ns
-    return _jpeg(video.source, video.media, video.source_fps, changed, seconds, width)
+    folder = video.media is Media.FRAMES and not is_url(video.source)
+    version = str(Path(video.source).stat().st_mtime_ns) if folder else signature(video.source)[1]
+    return _jpeg(video, version, seconds, width)
 
 
 @lru_cache(CACHED_PICTURES)
-def _jpeg(source: str, media: Media, fps: float, changed: int, seconds: float, width: int) -> bytes:
+def _jpeg(video: Video, version: str, seconds: float, width: int) -> bytes:
     """Cached, as a frame is often shown again soon."""
-    if media is Media.FRAMES:
-        pictures = _pictures(source, fps, changed)
+    if video.media is Media.FRAMES:
+        pictures = _pictures(video.source, video.source_fps, version)
         path = pictures[min(pictures, key=lambda at: abs(at - seconds))]
         try:
-            with Image.open(path) as picture:
+            with open_file(path) as file, Image.open(file) as picture:
                 return _encoded(picture.convert("RGB"), width)
         except OSError as error:
             raise DataError(f"{path} can't be read ({error}); replace it") from error
-    file = VideoFile(source)
-    [pixels] = whole_frames(file.decode(np.array([seconds])))
-    return _encoded(Image.fromarray(upright(pixels, file.rotation())), width)
+    shown = VideoFile(video.source, video.start_seconds, video.stop_seconds)
+    [pixels] = whole_frames(shown.decode(np.array([seconds])))
+    return _encoded(Image.fromarray(upright(pixels, shown.rotation())), width)
 
 
 @lru_cache(CACHED_FOLDERS)
-def _pictures(source: str, fps: float, changed: int) -> dict[float, str]:
+def _pictures(source: str, fps: float, version: str) -> dict[float, str]:
     """Cached, as listing a folder of 100,000 pictures takes a while."""
     return FrameFolder(source, fps).pictures()
 

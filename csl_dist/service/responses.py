@@ -100,6 +100,7 @@ class VideoFacts(BaseModel):
     duration: float
     fps: float
     source_fps: float = Field(description="Frames per second of the file itself.")
+    start_seconds: float = Field(description="Where in its file the video begins.")
     media: Literal["video", "frames", "features", "missing"]
     note: str | None = Field(description="Why there is no picture, or why single frames are shown.")
     preparing: bool = Field(description="Whether a file that browsers play is being made.")

@@ -11,6 +11,7 @@ throttled, answered with 5xx, cut or too slow are repeated with growing, random 
 """
 
 import hashlib
+import io
 import json
 import os
 import random
@@ -55,6 +56,9 @@ DIGEST = "#digest"
 
 KEYS_PER_PAGE = 1000
 """Keys that a listing takes at once, which is what S3 gives in one answer."""
+
+READ_AHEAD_BYTES = 1 << 20
+"""Bytes that reading a part of a key fetches at once."""
 
 REQUESTS_AT_ONCE = 32
 """Of one process that needs many small objects; each of them is mostly waiting."""
@@ -106,6 +110,21 @@ class Storage:
         return self.attempt(
             "read", key, lambda: bytes(obstore.get(self.store(create=False), key).bytes())
         )
+
+    def open(self, key: str) -> io.BufferedReader:
+        """A key to read from any place of; only what is read, and some ahead, is fetched."""
+        return self.attempt(
+            "read", key, lambda: io.BufferedReader(_RangeReader(self, key), READ_AHEAD_BYTES)
+        )
+
+    def facts(self, key: str) -> tuple[int, str]:
+        """Bytes of a key, and its version; StorageError where there is none."""
+
+        def found() -> tuple[int, str]:
+            facts = obstore.head(self.store(create=False), key)
+            return facts["size"], facts["e_tag"] or str(facts["last_modified"])
+
+        return self.attempt("read", key, found)
 
     def reader(self) -> Callable[[str], Buffer | None]:
         """Reads keys through a store that is opened once; None where there is no such key."""
@@ -249,6 +268,43 @@ class Storage:
                 raise StorageError(f"can't {verb} {self.url}/{key}: {_reason(error)}") from error
         time.sleep(PAUSE_SECONDS * 2 ** (MAX_TRIES - tries) * random.uniform(0.5, 1.5))
         return self.attempt(verb, key, action, tries=tries - 1)
+
+
+class _RangeReader(io.RawIOBase):
+    """A key as a file: each read is a request for the bytes that are asked for."""
+
+    def __init__(self, storage: Storage, key: str):
+        self._storage, self._key = storage, key
+        self._size = storage.facts(key)[0]
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = max(0, base + offset)
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        length = min(len(buffer), self._size - self._at)
+        if length <= 0:
+            return 0
+        store, start = self._storage.store(create=False), self._at
+        data = self._storage.attempt(
+            "read",
+            self._key,
+            lambda: bytes(obstore.get_range(store, self._key, start=start, length=length)),
+        )
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
 
 
 def at_once(request: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:

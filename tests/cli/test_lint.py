@@ -119,10 +119,12 @@ def test_mistake_is_told_in_one_sentence(
 
 def test_folder_without_labels_and_lines_that_are_no_names_are_refused(tmp_path: Path) -> None:
     assert "has none of the known layouts" in error_of(csl(tmp_path))
-    lines = [f"{10 * i} {10 * i + 9} G{i % 3}" for i in range(30)]
-    (tmp_path / "gestures.txt").write_text("\n".join(lines))
+    lines = [f"note {i} of the day" for i in range(30)]
+    (tmp_path / "notes.txt").write_text("\n".join(lines))
     told = error_of(csl(tmp_path))
-    assert "its first line is '0 9 G0', and 30 of 30 lines differ from each other" in told
+    assert (
+        "its first line is 'note 0 of the day', and 30 of 30 lines differ from each other" in told
+    )
 
 
 def test_lists_beside_labels_are_left_out_and_labels_in_subfolders_are_read(tmp_path: Path) -> None:

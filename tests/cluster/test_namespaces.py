@@ -17,6 +17,7 @@ from s3_server import BUCKET
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
 
 ROOT = f"s3://{BUCKET}/namespaces"
+DATA = f"s3://{BUCKET}/data"
 CSL = [sys.executable, "-m", "csl_dist.cli"]
 
 CONFIG = """\
@@ -49,6 +50,7 @@ def image(tmp_path_factory: pytest.TempPathFactory, small_dataset: Path) -> Path
     folder = tmp_path_factory.mktemp("image")
     shutil.copytree(small_dataset, folder / "dataset")
     (folder / "small.yaml").write_text(CONFIG.format(root=ROOT, folder=IMAGE))
+    (folder / "bucket.yaml").write_text(CONFIG.format(root=f"{ROOT}-bucket", folder=DATA))
     return folder
 
 
@@ -80,6 +82,18 @@ def test_machines_share_no_folder(cluster: Machines) -> None:
     assert "Read-only" in refused.communicate()[1]
 
 
+UPLOAD = """
+import sys
+from pathlib import Path
+from csl_dist.storage.url import Storage
+folder, storage = Path(sys.argv[1]), Storage(sys.argv[2])
+for file in folder.rglob("*"):
+    if file.is_file():
+        storage.put(str(file.relative_to(folder)), file.read_bytes())
+"""
+"""Copies a folder to the bucket."""
+
+
 def test_audit_on_them_finds_what_a_local_run_finds(cluster: Machines, local_results: str) -> None:
     head, environment = cluster.head, cluster.environment
     head.run(*CSL, "run", f"{IMAGE}/small.yaml", environment=environment)
@@ -90,3 +104,16 @@ def test_audit_on_them_finds_what_a_local_run_finds(cluster: Machines, local_res
     for address in (HEAD, WORKER):
         written = {path for method, path in requests[address] if method == "PUT"}
         assert any(ROWS in path for path in written), f"{address} scored nothing"
+
+
+def test_dataset_in_the_bucket_needs_no_file_on_the_machines(
+    cluster: Machines, local_results: str
+) -> None:
+    head, environment = cluster.head, cluster.environment
+    upload = (sys.executable, "-c", UPLOAD, f"{IMAGE}/dataset", f"{DATA}/dataset")
+    head.run(*upload, environment=environment)
+    for machine in (head, cluster.worker):
+        machine.run("rm", "-r", f"{IMAGE}/dataset")
+    head.run(*CSL, "run", f"{IMAGE}/bucket.yaml", environment=environment)
+    found = head.run(sys.executable, "-c", RESULTS, f"{ROOT}-bucket", environment=environment)
+    assert json.loads(found) == json.loads(local_results)

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from format_files import SAMPLES, write_sample
 from layout_files import WRITERS, write_cholec80, write_mstcn
 
 from csl_dist.config import load_config
@@ -62,7 +63,7 @@ def test_init_makes_a_manifest_of_videos_and_labels_of_the_same_name(
         ("mstcn", "not in the mstcn layout: it lacks mapping.txt, groundTruth"),
         (
             "auto",
-            "none of the known layouts: manifest lacks manifest.csv; cholec80 lacks",
+            "none of the known layouts: manifest lacks manifest.csv; ",
         ),
         ("manifest", "found 1 media and 0 label files"),
         ("coco", "'coco' is not one of auto, manifest"),
@@ -81,9 +82,9 @@ def test_recognise_prefers_the_layout_that_lacks_nothing(tmp_path: Path) -> None
     assert recognise(tmp_path) == "cholec80"
 
 
-@pytest.mark.parametrize("layout", WRITERS)
+@pytest.mark.parametrize("layout", [*WRITERS, *SAMPLES])
 def test_labels_alone_are_recognised_where_no_media_are_needed(tmp_path: Path, layout: str) -> None:
-    WRITERS[layout](tmp_path)
+    WRITERS[layout](tmp_path) if layout in WRITERS else write_sample(layout, tmp_path)
     for media in ("videos", "features", "tea/features_10fps"):
         shutil.rmtree(tmp_path / media, ignore_errors=True)
     assert recognise(tmp_path, media="optional") == layout

@@ -1,29 +1,37 @@
 """What holds for every layout: its section in the config, and labels that need no media."""
 
 import shutil
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from format_files import SAMPLES, write_sample
 from layout_files import WRITERS, touch
+from lerobot_files import write_lerobot
 
-from csl_dist.config import DATASET_SECTIONS, ManifestConfig
+from csl_dist.config import DATASET_SECTIONS, DatasetConfig, ManifestConfig
 from csl_dist.data.layouts import LAYOUTS, open_dataset, read_dataset
 from csl_dist.errors import DataError
 
+ALL: dict[str, Callable[[Path], DatasetConfig]] = WRITERS | {
+    "lerobot": partial(write_lerobot, videos=False),
+}
+ALL |= {layout: partial(write_sample, layout) for layout in SAMPLES}
 MEDIA_FOLDERS = ("videos", "features", "tea/features_10fps")
 
 
 def test_every_layout_has_its_section_in_the_config() -> None:
-    assert list(LAYOUTS) == list(DATASET_SECTIONS) == list(WRITERS)
+    assert list(LAYOUTS) == list(DATASET_SECTIONS) == list(ALL)
     for name, layout in LAYOUTS.items():
         assert layout.name == name
 
 
-@pytest.mark.parametrize("layout", WRITERS)
+@pytest.mark.parametrize("layout", ALL)
 def test_copy_without_media_lists_the_same_videos_and_labels(tmp_path: Path, layout: str) -> None:
-    whole = open_dataset(WRITERS[layout](tmp_path / "whole"))
-    config = WRITERS[layout](tmp_path / "labels")
+    whole = open_dataset(ALL[layout](tmp_path / "whole"))
+    config = ALL[layout](tmp_path / "labels")
     for folder in MEDIA_FOLDERS:
         shutil.rmtree(tmp_path / "labels" / folder, ignore_errors=True)
     alone = read_dataset(config, media="optional")
@@ -41,9 +49,9 @@ def test_copy_without_media_lists_the_same_videos_and_labels(tmp_path: Path, lay
         assert labels_T.tolist() == whole.track(original).at(times_T).tolist()
 
 
-@pytest.mark.parametrize("layout", [name for name in WRITERS if name != "manifest"])
+@pytest.mark.parametrize("layout", [name for name in ALL if name != "manifest"])
 def test_media_that_are_not_there_are_problems_unless_optional(tmp_path: Path, layout: str) -> None:
-    config = WRITERS[layout](tmp_path)
+    config = ALL[layout](tmp_path)
     for folder in MEDIA_FOLDERS:
         shutil.rmtree(tmp_path / folder, ignore_errors=True)
     assert read_dataset(config).videos == ()

@@ -18,6 +18,7 @@ from csl_dist.config import (
     SplitLists,
     load_config,
 )
+from csl_dist.data.documents.document import Parsed
 from csl_dist.data.layouts import open_dataset, read_dataset
 from csl_dist.data.layouts.cholec80 import PHASES, read_phases
 from csl_dist.data.layouts.mstcn import read_bundle, read_mapping
@@ -63,13 +64,45 @@ def test_frames_beyond_the_last_label_are_unlabelled() -> None:
     assert EntryTrack(np.array([3, 4]), 10).at(np.array([0.0, 0.1, 0.2])).tolist() == [3, 4, -1]
 
 
+def drawn_track(*drawn: tuple[float, float, str], overlap: str = "error") -> SegmentTrack:
+    """Segments of classes a, b, c in a file of one line each."""
+    parsed = Parsed("v.csv")
+    for line, (start, stop, label) in enumerate(drawn, start=1):
+        parsed.add(video="v", start_seconds=start, stop_seconds=stop, label=label, line=line)
+    ids = {"a": 0, "b": 1, "c": 2}
+    return SegmentTrack(segments=tuple(parsed.segments), ids=ids, file="v.csv", overlap=overlap)
+
+
+@pytest.mark.parametrize(
+    ("overlap", "expected"),
+    [
+        ("first", [0, 0, 0, 0, 2, 2, -1]),
+        ("last", [0, 1, 2, 2, 2, 2, -1]),
+        ("longest", [0, 0, 0, 0, 2, 2, -1]),
+    ],
+)
+def test_overlapping_segments_are_resolved_as_asked(overlap: str, expected: list[int]) -> None:
+    track = drawn_track((0, 4, "a"), (1, 2, "b"), (2, 6, "c"), overlap=overlap)
+    assert track.at(np.arange(7.0)).tolist() == expected
+
+
+def test_overlap_is_refused_with_its_place_unless_it_is_asked_for() -> None:
+    track = drawn_track((0, 4, "a"), (4, 6, "b"), (5.5, 8, "c"))
+    with pytest.raises(DataError) as caught:
+        track.at(np.arange(7.0))
+    assert str(caught.value) == (
+        "v.csv:3: video 'v': 'c' (5.50 to 8.00 s) starts inside 'b' (4.00 to 6.00 s) of line 2; "
+        "correct it, or set dataset.overlap: first, last or longest"
+    )
+
+
 def test_segments_are_half_open_and_gaps_unlabelled() -> None:
-    track = SegmentTrack(np.array([0.0, 0.5]), np.array([0.3, 0.7]), np.array([1, 2]))
+    track = drawn_track((0.0, 0.3, "b"), (0.5, 0.7, "c"))
     times = np.arange(9) / 10
     assert track.at(times).tolist() == [1, 1, 1, -1, -1, 2, 2, -1, -1]
     timeline, _ = sampled(times, None)
     assert track.misfit(timeline) is None
-    late = SegmentTrack(np.array([0.0]), np.array([5.0]), np.array([1]))
+    late = drawn_track((0.0, 5.0, "b"))
     misfit = late.misfit(timeline)
     assert misfit is not None
     assert misfit.words == "labels end at 5.0 s but the video at 0.9 s"
@@ -77,8 +110,8 @@ def test_segments_are_half_open_and_gaps_unlabelled() -> None:
 
 @pytest.mark.parametrize(("start", "stop"), [(3.0, 2.0), (1.0, 1.0), (np.nan, 1.0), (-1.0, 1.0)])
 def test_segment_that_does_not_end_after_its_start_is_refused(start: float, stop: float) -> None:
-    with pytest.raises(DataError, match="segment 0 runs from"):
-        SegmentTrack(np.array([start]), np.array([stop]), np.array([0]))
+    with pytest.raises(DataError, match=r"v\.csv:1: 'a' (runs from|starts at -1 s, before)"):
+        drawn_track((start, stop, "a"))
 
 
 # --- Cholec80 ---
@@ -217,7 +250,7 @@ def test_activitynet_segment_that_ends_before_it_starts_is_refused(tmp_path: Pat
     text = Path(config.path).read_text().replace("[2.0, 3.0]", "[3.0, 2.0]")
     Path(config.path).write_text(text)
     dataset = open_dataset(config)
-    with pytest.raises(DataError, match="video 'v1': segment 1 runs from 3 s to 2 s"):
+    with pytest.raises(DataError, match="'cut up' runs from 3 s to 2 s, but must end after"):
         dataset.track(dataset.videos[0])
 
 
@@ -283,7 +316,7 @@ def test_one_file_under_two_ids_is_a_problem(tmp_path: Path) -> None:
 def test_json_of_another_form_is_one_sentence(tmp_path: Path) -> None:
     config = write_egoper(tmp_path)
     touch(tmp_path / "annotation.json", json.dumps({"tea": {"segments": []}}))
-    with pytest.raises(DataError, match="does not have the form of the egoper layout .KeyError"):
+    with pytest.raises(DataError, match="task 'tea' has no action2idx or no segments"):
         open_dataset(config)
 
 

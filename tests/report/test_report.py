@@ -231,3 +231,21 @@ def test_page_shows_known_errors_in_pictures(audit: Audit) -> None:
     page = render(audit)
     assert "Known errors in pictures" in page
     assert page.count('<figure class="paper"><img src="data:image/png') == 3
+
+
+def test_usual_frame_is_outside_of_every_flag(audit: Audit) -> None:
+    flags = audit.flags()
+    details = contents.video_details(audit, "v2", flags)
+    [usual] = [int(n.split()[1].rstrip(",")) for n in details.trajectories if n.endswith("usual")]
+    assert not any(span.start <= usual < span.stop for span in details.flags)
+
+
+def test_page_has_time_predictions_colour_bar_and_plain_words(audit: Audit) -> None:
+    page = render(audit)
+    assert 'class="axis"' in page
+    assert "models say" in page
+    assert "the loss of a label" in page
+    assert "wrong name" in page
+    assert "prefers-color-scheme: dark" in page
+    order = [page.index(f"</i>{name}</span>") for name in audit.classes]
+    assert order == sorted(order), "classes in the order of the procedure"

@@ -6,13 +6,27 @@ layout that the config names, and adds what is the same for all.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from csl_dist.config import DATASET_SECTIONS, DatasetConfig
+from csl_dist.config import DatasetConfig
 from csl_dist.data.dataset import FORM_ERRORS, Dataset, Fold, KnownSegment, read_errors
-from csl_dist.data.layouts.layout import Edge, Edits, Layout, Renaming
+from csl_dist.data.documents.edits import Edge, Renaming
+from csl_dist.data.files import forget_listings
+from csl_dist.data.formats import (
+    anvil,
+    boris,
+    captaincook4d,
+    cvat,
+    elan,
+    label_studio,
+    via,
+)
+from csl_dist.data.formats.format import Format
+from csl_dist.data.formats.tables import ASSEMBLY101, EPIC_KITCHENS, JIGSAWS, SEGMENTS
+from csl_dist.data.layouts import activitynet, cholec80, egoper, lerobot, manifest, mstcn
+from csl_dist.data.layouts.documents import DocumentLayout
+from csl_dist.data.layouts.layout import Edits, Layout
 from csl_dist.data.media.sources import MediaNeed
 from csl_dist.data.splits import with_patterns, with_splits
 from csl_dist.errors import DataError
@@ -35,10 +49,32 @@ __all__ = [
     "write_renamed",
 ]
 
+FOLDERS: tuple[Layout[Any], ...] = (
+    manifest.LAYOUT,
+    cholec80.LAYOUT,
+    egoper.LAYOUT,
+    mstcn.LAYOUT,
+    activitynet.LAYOUT,
+    lerobot.LAYOUT,
+)
+"""Layouts with folders or lists of their own."""
+DOCUMENTS: tuple[Format, ...] = (
+    elan.FORMAT,
+    boris.FORMAT,
+    label_studio.FORMAT,
+    cvat.FORMAT,
+    via.FORMAT,
+    anvil.FORMAT,
+    EPIC_KITCHENS,
+    captaincook4d.FORMAT,
+    ASSEMBLY101,
+    JIGSAWS,
+    SEGMENTS,
+)
+"""Formats of label documents, which lie in any folder."""
 LAYOUTS: dict[str, Layout[Any]] = {
-    name: import_module(f"{__name__}.{name}").LAYOUT for name in DATASET_SECTIONS
+    layout.name: layout for layout in (*FOLDERS, *map(DocumentLayout, DOCUMENTS))
 }
-"""The module of this folder with the name of each dataset section of the config."""
 
 
 def read_dataset(config: DatasetConfig, *, media: MediaNeed = "required") -> Dataset:
@@ -47,6 +83,7 @@ def read_dataset(config: DatasetConfig, *, media: MediaNeed = "required") -> Dat
     Where media are optional, a video without any is listed with an empty source: its labels can
     be read, its frames can't.
     """
+    forget_listings()
     try:
         dataset = LAYOUTS[config.layout].open(config, media)
     except FORM_ERRORS as error:
@@ -56,6 +93,7 @@ def read_dataset(config: DatasetConfig, *, media: MediaNeed = "required") -> Dat
 
 def read_labelled(config: DatasetConfig) -> Dataset:
     """All videos that have labels, whatever they are used for, and several files of one video."""
+    forget_listings()
     try:
         dataset = LAYOUTS[config.layout].open(config, "optional")
     except FORM_ERRORS as error:

@@ -5,18 +5,17 @@ Time between segments is unlabelled. Media lie in `dataset.media`, or in `videos
 `features` beside the file.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-
 from csl_dist.config import ActivityNetConfig
 from csl_dist.data.dataset import Dataset
-from csl_dist.data.layouts.layout import Draft, Edits, Parts, refuse_missing
-from csl_dist.data.layouts.segments import put_json, read_json, reading_from, renamed_segments
+from csl_dist.data.files import AnyPath, place, read_bytes
+from csl_dist.data.formats.activitynet import FORMAT, ActivityNetDocument
+from csl_dist.data.layouts.documents import DocumentFiles, files_at, tracks_of
+from csl_dist.data.layouts.layout import Draft, FolderLayout, Parts, refuse_missing
 from csl_dist.data.media.sources import (
     MediaNeed,
     find_features,
@@ -24,9 +23,6 @@ from csl_dist.data.media.sources import (
     find_video,
     made_video,
 )
-from csl_dist.data.tracks import SegmentTrack
-from csl_dist.errors import DataError
-from csl_dist.storage.output import OutputFolder
 from csl_dist.types import Media, Split, Video
 
 SUBSETS = {
@@ -40,31 +36,27 @@ SUBSETS = {
 }
 
 
-class ActivityNetLayout:
+class ActivityNetLayout(FolderLayout):
     """One JSON file, and media beside it or in a folder of their own."""
 
     name: ClassVar[str] = "activitynet"
     label_parts: ClassVar[Parts] = (("*.json",),)
-    media_parts: ClassVar[Parts] = ()
 
-    def draft(self, path: Path, out: Path) -> Draft:
+    def missing(self, path: AnyPath, need: MediaNeed = "required") -> list[str]:
+        found = files_at(path, FORMAT, looked_into=True)
+        return [] if found else ['a file *.json with {"database": {id: …}}']
+
+    def draft(self, path: AnyPath, out: Path) -> Draft:
         refuse_missing(self, path)
-        if path.is_file():
-            return Draft(layout=self.name, dataset={"path": path}, notes={})
-        for file in sorted(path.glob("*.json")):
-            try:
-                read_database(file)
-            except DataError:
-                continue
-            return Draft(layout=self.name, dataset={"path": file}, notes={})
-        raise DataError(f'{path}: no .json file there has the form {{"database": {{id: …}}}}')
+        file = files_at(path, FORMAT, looked_into=True)[0]
+        return Draft(layout=self.name, dataset={"path": file}, notes={})
 
     def open(self, config: ActivityNetConfig, need: MediaNeed) -> Dataset:
-        path = Path(config.path)
-        database = read_database(path)
-        classes = _classes(database)
+        path = place(config.path)
+        document = read_database(path)
+        classes = _classes(document)
         videos, problems = [], []
-        for video_id, entry in database.items():
+        for video_id, entry in document.database.items():
             if not entry.get("annotations"):
                 continue  # test sets are published without labels
             where = f"{path}: video {video_id!r}"
@@ -84,98 +76,31 @@ class ActivityNetLayout:
         return Dataset(
             classes=classes,
             videos=tuple(videos),
-            read_track=SegmentTracks(classes, database),
+            read_track=tracks_of(document, classes, config.overlap),
             problems=tuple(problems),
         )
 
-    def label_files(self, config: ActivityNetConfig) -> "ActivityNetFiles":
-        return ActivityNetFiles(Path(config.path))
+    def label_files(self, config: ActivityNetConfig) -> DocumentFiles:
+        return DocumentFiles(place(config.path).parent, FORMAT, config)
 
 
 LAYOUT = ActivityNetLayout()
 
 
-@dataclass(frozen=True, slots=True)
-class ActivityNetFiles:
-    """The one file with the labels of all videos."""
-
-    path: Path
-
-    def corrected(self, classes: tuple[str, ...], videos: Sequence[Video], path: Path) -> Dataset:
-        file = path / self.path.name if path.is_dir() else path
-        database = read_database(file)
-        named = reading_from(file, videos, database)
-        return Dataset(classes=classes, videos=named, read_track=SegmentTracks(classes, database))
-
-    def write(self, edits: Edits, out: OutputFolder) -> list[Path]:
-        target = out.file(Path(self.path.name))
-        content = read_json(self.path)
-        ids = {
-            annotation["label"]: annotation["label_id"]
-            for entry in content["database"].values()
-            for annotation in entry.get("annotations") or ()
-            if "label_id" in annotation
-        }
-        read = cache(lambda file: read_database(Path(file)))
-        for video in edits.videos:
-            entry = read(edits.file_of(video))[video.id]
-            pieces = [
-                {**annotation, "segment": [float(s) for s in annotation["segment"]]}
-                for annotation in entry["annotations"]
-            ]
-            for renaming in edits.renamings.get(video.id, ()):
-                new = {"label": renaming.label}
-                if renaming.label in ids:
-                    new["label_id"] = ids[renaming.label]
-                pieces = renamed_segments(pieces, renaming, new, same="label")
-            content["database"][video.id] = {**entry, "annotations": pieces}
-        return [put_json(target, content)]
+def read_database(path: AnyPath) -> ActivityNetDocument:
+    return FORMAT.parse(read_bytes(path), str(path), None)
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentTracks:
-    """Makes tracks of the segments in the database."""
-
-    classes: tuple[str, ...]
-    database: dict[str, dict[str, Any]]
-
-    def __call__(self, video: Video) -> SegmentTrack:
-        entry = self.database[video.id]
-        ids = {name: i for i, name in enumerate(self.classes)}
-        segments = []
-        for number, annotation in enumerate(entry["annotations"]):
-            try:
-                start, stop = map(float, annotation["segment"])
-                segments.append((start, stop, ids[str(annotation["label"])]))
-            except (KeyError, TypeError, ValueError) as error:
-                raise DataError(
-                    f"{video.labels}: video {video.id!r}, annotation {number}: expected "
-                    f'{{"segment": [start, end], "label": name}}, got {annotation} ({error})'
-                ) from None
-        table = np.array(segments, dtype=float).reshape(-1, 3)
-        return SegmentTrack(table[:, 0], table[:, 1], table[:, 2].astype(np.int64))
-
-
-def read_database(path: Path) -> dict[str, dict[str, Any]]:
-    content = read_json(path)
-    database = content.get("database") if isinstance(content, dict) else None
-    if not isinstance(database, dict) or not database:
-        raise DataError(f'{path}: expected {{"database": {{id: …}}}}')
-    return database
-
-
-def _classes(database: dict[str, dict[str, Any]]) -> tuple[str, ...]:
+def _classes(document: ActivityNetDocument) -> tuple[str, ...]:
     """Names in the order of their label_id, or sorted where there is none."""
-    found = {
-        str(annotation["label"]): annotation.get("label_id", 0)
-        for entry in database.values()
-        for annotation in entry.get("annotations") or ()
-        if "label" in annotation
-    }
-    return tuple(sorted(found, key=lambda name: (found[name], name)))
+    numbers = document.label_ids()
+    labels = {segment.label for segment in document.segments}
+    return tuple(sorted(labels, key=lambda name: (numbers.get(name, 0), name)))
 
 
-def _either(find: Callable[[Path, str], Path | None], folder: Path, video_id: str) -> Path | None:
+def _either(
+    find: Callable[[AnyPath, str], AnyPath | None], folder: AnyPath, video_id: str
+) -> AnyPath | None:
     """A file by its id, or with the prefix that ActivityNet's downloads have."""
     return find(folder, video_id) or find(folder, f"v_{video_id}")
 
@@ -187,8 +112,8 @@ def _find(
     config: ActivityNetConfig,
     need: MediaNeed,
 ) -> Video | None:
-    def folder(name: str) -> Path:
-        return Path(config.media) if config.media else Path(config.path).parent / name
+    def folder(name: str) -> AnyPath:
+        return place(config.media) if config.media else place(config.path).parent / name
 
     frames_fps = config.frames_fps or float(entry.get("fps") or config.features_fps)
     return made_video(

@@ -11,8 +11,9 @@ from typing import ClassVar
 
 from csl_dist.config import Cholec80Config
 from csl_dist.data.dataset import Dataset
+from csl_dist.data.files import AnyPath, place
 from csl_dist.data.layouts.entries import EntryFiles, EntryForm, EntryTracks
-from csl_dist.data.layouts.layout import DEFAULT_FOLDS, Draft, Parts, refuse_missing
+from csl_dist.data.layouts.layout import DEFAULT_FOLDS, Draft, FolderLayout, Parts, refuse_missing
 from csl_dist.data.media.sources import (
     MediaNeed,
     find_features,
@@ -42,14 +43,14 @@ SPLITS = {"own": (50, 10), "paper": (50, 10), "tecno": (40, 8), "tmrnet": (40, 0
 """Videos for training and for validation, by their numbers; the rest are audited."""
 
 
-class Cholec80Layout:
+class Cholec80Layout(FolderLayout):
     """Phase files beside videos, frames or features."""
 
     name: ClassVar[str] = "cholec80"
     label_parts: ClassVar[Parts] = (("phase_annotations/*-phase.txt",),)
     media_parts: ClassVar[Parts] = (("videos/*", "cutMargin/*", "features/*"),)
 
-    def draft(self, path: Path, out: Path) -> Draft:
+    def draft(self, path: AnyPath, out: Path) -> Draft:
         refuse_missing(self, path)
         dataset: dict[str, object] = {"path": path, "fps": 15, "length_mismatch": "trim"}
         notes = {
@@ -66,7 +67,7 @@ class Cholec80Layout:
         return Draft(layout=self.name, dataset=dataset, notes=notes)
 
     def open(self, config: Cholec80Config, need: MediaNeed) -> Dataset:
-        root = Path(config.path)
+        root = place(config.path)
         files = _label_files(root)
         if not files:
             raise DataError(
@@ -90,7 +91,7 @@ class Cholec80Layout:
         )
 
     def label_files(self, config: Cholec80Config) -> EntryFiles:
-        return EntryFiles(Path(config.path), _labels_fps(config), PHASE_ROWS)
+        return EntryFiles(place(config.path), _labels_fps(config), PHASE_ROWS)
 
 
 LAYOUT = Cholec80Layout()
@@ -132,7 +133,7 @@ def phases_text(path: str, names: list[str]) -> str:
 PHASE_ROWS = EntryForm(read=read_phases, text=phases_text, first_line=2)
 
 
-def _label_files(root: Path) -> list[Path]:
+def _label_files(root: AnyPath) -> list[AnyPath]:
     files = (root / LABEL_FOLDER).glob("[!.]*-phase.txt")
     return sorted(files, key=lambda file: (_number(file), file.name))
 
@@ -141,7 +142,7 @@ def _labels_fps(config: Cholec80Config) -> float:
     return config.labels_fps or LABELS_FPS
 
 
-def _split(file: Path, preset: str) -> Split:
+def _split(file: AnyPath, preset: str) -> Split:
     """What a video is used for, by its number."""
     num_train, num_val = SPLITS[preset]
     if _number(file) > num_train + num_val:
@@ -150,7 +151,7 @@ def _split(file: Path, preset: str) -> Split:
 
 
 def _find(
-    root: Path, file: Path, split: Split, config: Cholec80Config, need: MediaNeed
+    root: AnyPath, file: AnyPath, split: Split, config: Cholec80Config, need: MediaNeed
 ) -> Video | None:
     stem = file.name.removesuffix("-phase.txt")
     frames = find_frames(root / "cutMargin", str(_number(file)))
@@ -168,13 +169,13 @@ def _find(
     )
 
 
-def _classes(files: list[Path]) -> tuple[str, ...]:
+def _classes(files: list[AnyPath]) -> tuple[str, ...]:
     """Cholec80's phases, or M2CAI16's where any file has its first one."""
     has_trocar = any("TrocarPlacement" in file.read_text(errors="replace") for file in files)
     return M2CAI16_PHASES if has_trocar else PHASES
 
 
-def _number(path: Path) -> int:
+def _number(path: AnyPath) -> int:
     """The last number in a file's name: 7 of video07-phase.txt."""
     found = re.findall(r"\d+", path.name)
     return int(found[-1]) if found else 0

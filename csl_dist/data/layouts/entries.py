@@ -4,15 +4,16 @@ Corrected files are found at the place that `places` gives the original, or by i
 other label file has the same.
 """
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from csl_dist.data.dataset import Dataset
-from csl_dist.data.layouts.layout import Edits, Renaming
-from csl_dist.data.layouts.places import places
-from csl_dist.data.text import class_ids, put_text, read_lines
+from csl_dist.data.documents.edits import Renaming
+from csl_dist.data.files import AnyPath
+from csl_dist.data.layouts.layout import Edits
+from csl_dist.data.layouts.places import found_at, places, put_bytes
+from csl_dist.data.text import class_ids, read_lines
 from csl_dist.data.tracks import EntryTrack
 from csl_dist.errors import DataError
 from csl_dist.storage.output import OutputFolder
@@ -73,14 +74,14 @@ class EntryTracks:
 class EntryFiles:
     """The label files of a dataset."""
 
-    folder: Path
+    folder: AnyPath
     """Of the dataset."""
     fps: float
     """Label entries per second, of videos that do not say so themselves."""
     form: EntryForm = NAME_LINES
 
     def corrected(self, classes: tuple[str, ...], videos: Sequence[Video], path: Path) -> Dataset:
-        files = self._found(videos, path)
+        files = found_at({video.labels for video in videos}, self.folder, path)
         return Dataset(
             classes=classes,
             videos=tuple(
@@ -88,21 +89,6 @@ class EntryFiles:
             ),
             read_track=EntryTracks(classes, self.fps, self.form),
         )
-
-    def _found(self, videos: Sequence[Video], path: Path) -> dict[str, Path]:
-        """Corrected files at a path, by the original."""
-        originals = places({video.labels for video in videos}, self.folder)
-        num_named = Counter(Path(file).name for file in originals)
-        only = {file: Path(file).name for file in originals if num_named[Path(file).name] == 1}
-        if path.is_file():
-            return {file: path for file, name in only.items() if name == path.name}
-        found = {}
-        for file, place in originals.items():
-            candidates = (path / place, path / only.get(file, place))
-            corrected = next((one for one in candidates if one.is_file()), None)
-            if corrected is not None:
-                found[file] = corrected
-        return found
 
     def write(self, edits: Edits, out: OutputFolder) -> list[Path]:
         """Writes the files of changed videos alone."""
@@ -113,7 +99,7 @@ class EntryFiles:
                 changed.setdefault(originals[video.labels], []).append(video)
         # All files are looked at before the first is written.
         made = [(out.file(place), self._text(own, edits)) for place, own in changed.items()]
-        return [put_text(path, text) for path, text in made]
+        return [put_bytes(path, text.encode()) for path, text in made]
 
     def _text(self, videos: Sequence[Video], edits: Edits) -> str:
         """A label file with the changes to all videos that share it."""

@@ -1,14 +1,18 @@
 """What a layout is: one object that recognises a folder, drafts a config, reads and writes labels.
 
-A new layout is a module with such an object, its line in `LAYOUTS`, and its section in `config.py`.
+A new layout is a module with such an object, its line in `LAYOUTS`, and its name in `config.py`.
+One whose labels are a file of segments needs a format instead (`data/formats`): `DocumentLayout`
+does the rest.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from csl_dist.data.dataset import Dataset
+from csl_dist.data.documents.edits import Renaming
+from csl_dist.data.files import AnyPath
 from csl_dist.data.media.sources import MediaNeed
 from csl_dist.errors import DataError
 from csl_dist.storage.output import OutputFolder
@@ -25,12 +29,14 @@ Section = TypeVar("Section", contravariant=True)
 class Layout(Protocol[Section]):
     """One way in which datasets lie on disk; `Section` is its class of the dataset section."""
 
-    name: ClassVar[str]
-    label_parts: ClassVar[Parts]
-    """What a folder of this layout holds beside its media."""
-    media_parts: ClassVar[Parts]
+    @property
+    def name(self) -> str: ...
 
-    def draft(self, path: Path, out: Path) -> "Draft":
+    def missing(self, path: AnyPath, need: MediaNeed = "required") -> list[str]:
+        """What a folder or file lacks to be of this layout; nothing where it is."""
+        ...
+
+    def draft(self, path: AnyPath, out: Path) -> "Draft":
         """What `csl init` writes for a folder; may write a manifest beside the config `out`."""
         ...
 
@@ -67,27 +73,6 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Edge:
-    """Where a renamed span begins or ends, in seconds: between two frames."""
-
-    after: float
-    """The frame before the edge; an edge that the file has already after it is kept."""
-    at: float
-    """The frame that comes after the edge."""
-    middle: float
-    """Entries of a file before it belong to the frame before."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Renaming:
-    """A span of a video that gets another label."""
-
-    start: Edge
-    stop: Edge
-    label: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Edits:
     """Spans to rename, and in which files they are now."""
 
@@ -104,18 +89,29 @@ class Edits:
         return self.current.get(video.id, video.labels)
 
 
-def missing_parts(layout: Layout[Any], folder: Path, need: MediaNeed = "required") -> list[str]:
-    """What a layout needs and the folder lacks."""
-    parts = layout.label_parts + (layout.media_parts if need == "required" else ())
-    return [
-        " or ".join(patterns)
-        for patterns in parts
-        if not any(next(folder.glob(pattern), None) for pattern in patterns)
-    ]
+class FolderLayout:
+    """What layouts with folders of their own share: patterns tell whether a folder is theirs."""
+
+    name: ClassVar[str]
+    label_parts: ClassVar[Parts]
+    """What a folder of this layout holds beside its media; of each group, one."""
+    media_parts: ClassVar[Parts] = ()
+
+    def missing(self, path: AnyPath, need: MediaNeed = "required") -> list[str]:
+        names = {PurePosixPath(one).name for group in self.label_parts for one in group}
+        if path.is_file() and path.name not in names:
+            return [" or ".join(patterns) for patterns in self.label_parts]
+        folder = path if path.is_dir() else path.parent
+        parts = self.label_parts + (self.media_parts if need == "required" else ())
+        return [
+            " or ".join(patterns)
+            for patterns in parts
+            if not any(next(folder.glob(pattern), None) for pattern in patterns)
+        ]
 
 
-def refuse_missing(layout: Layout[Any], path: Path) -> None:
+def refuse_missing(layout: Layout[Any], path: AnyPath) -> None:
     """Raises DataError where a folder, or that of a file, is not of the layout."""
-    missing = missing_parts(layout, path if path.is_dir() else path.parent)
+    missing = layout.missing(path)
     if missing:
         raise DataError(f"{path} is not in the {layout.name} layout: it lacks {', '.join(missing)}")

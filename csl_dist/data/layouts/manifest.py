@@ -9,13 +9,15 @@ of `classes.txt` beside it, or else all names in the label files, sorted.
 """
 
 import csv
+import io
 from pathlib import Path
 from typing import ClassVar
 
 from csl_dist.config import ManifestConfig
 from csl_dist.data.dataset import Dataset
+from csl_dist.data.files import AnyPath, joined, place, read_bytes
 from csl_dist.data.layouts.entries import EntryFiles, EntryTracks
-from csl_dist.data.layouts.layout import DEFAULT_FOLDS, Draft, Parts
+from csl_dist.data.layouts.layout import DEFAULT_FOLDS, Draft, FolderLayout, Parts
 from csl_dist.data.layouts.pairing import paired_rows
 from csl_dist.data.media.sources import MediaNeed, media_of
 from csl_dist.data.text import UNLABELLED_NAMES, read_lines
@@ -23,18 +25,28 @@ from csl_dist.errors import DataError
 from csl_dist.types import Media, Split, Video
 
 
-class ManifestLayout:
+class ManifestLayout(FolderLayout):
     """Videos and label files that a CSV lists."""
 
     name: ClassVar[str] = "manifest"
     label_parts: ClassVar[Parts] = (("manifest.csv",),)
-    media_parts: ClassVar[Parts] = ()
 
-    def draft(self, path: Path, out: Path) -> Draft:
+    def missing(self, path: AnyPath, need: MediaNeed = "required") -> list[str]:
+        if path.suffix.lower() != ".csv" or not path.is_file():
+            return super().missing(path, need)
+        header = read_bytes(path).partition(b"\n")[0].decode("utf-8-sig", errors="replace")
+        columns = {name.strip().strip('"') for name in header.split(",")}
+        return [f"the column {name}" for name in ("id", "labels", "fps") if name not in columns]
+
+    def draft(self, path: AnyPath, out: Path) -> Draft:
         """Of a manifest that is there, or of one made of files of the same name."""
         given = path if path.is_file() else path / "manifest.csv"
         if given.exists():
             return Draft(layout=self.name, dataset={"path": given}, notes={})
+        if not isinstance(path, Path):
+            raise DataError(
+                f"{path} has no manifest.csv; write one with columns id, source, labels, fps"
+            )
         rows = paired_rows(path, out.parent)
         manifest = out.with_suffix(".manifest.csv")
         if manifest.exists():
@@ -51,7 +63,7 @@ class ManifestLayout:
         )
 
     def open(self, config: ManifestConfig, need: MediaNeed) -> Dataset:
-        path = Path(config.path)
+        path = place(config.path)
         if path.is_dir():
             path = path / "manifest.csv"
         videos: list[Video] = []
@@ -70,7 +82,7 @@ class ManifestLayout:
         )
 
     def label_files(self, config: ManifestConfig) -> EntryFiles:
-        path = Path(config.path)
+        path = place(config.path)
         # The dataset may be gone; then the name tells whether the path was that of the CSV.
         is_file = path.is_file() or (bool(path.suffix) and not path.is_dir())
         folder = path.parent if is_file else path
@@ -80,17 +92,15 @@ class ManifestLayout:
 LAYOUT = ManifestLayout()
 
 
-def _read_rows(path: Path, need: MediaNeed) -> list[tuple[int, dict[str, str]]]:
+def _read_rows(path: AnyPath, need: MediaNeed) -> list[tuple[int, dict[str, str]]]:
     columns = ("id", "source", "labels", "fps") if need == "required" else ("id", "labels", "fps")
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file)
-            missing = [name for name in columns if name not in (reader.fieldnames or ())]
-            if missing:
-                raise DataError(f"{path}: column {', '.join(missing)} is missing")
-            rows = [(reader.line_num, row) for row in reader]
-    except OSError as error:
-        raise DataError(f"can't read the manifest {path}: {error.strerror}") from error
+        text = read_bytes(path).decode("utf-8-sig")
+        reader = csv.DictReader(io.StringIO(text, newline=""))
+        missing = [name for name in columns if name not in (reader.fieldnames or ())]
+        if missing:
+            raise DataError(f"{path}: column {', '.join(missing)} is missing")
+        rows = [(reader.line_num, row) for row in reader]
     except (csv.Error, UnicodeDecodeError) as error:
         raise DataError(f"{path} is not a CSV file in UTF-8: {error}") from error
     if not rows:
@@ -98,7 +108,7 @@ def _read_rows(path: Path, need: MediaNeed) -> list[tuple[int, dict[str, str]]]:
     return rows
 
 
-def _read_row(row: dict[str, str], where: str, folder: Path, need: MediaNeed) -> Video:
+def _read_row(row: dict[str, str], where: str, folder: AnyPath, need: MediaNeed) -> Video:
     row = {name: (value or "").strip() for name, value in row.items() if name is not None}
     for name in ("id", "source", "labels") if need == "required" else ("id", "labels"):
         if not row[name]:
@@ -107,14 +117,14 @@ def _read_row(row: dict[str, str], where: str, folder: Path, need: MediaNeed) ->
     if split not in list(Split):
         raise DataError(f"{where}: split is {split!r}, expected {', '.join(Split)}")
     fps = _rate(row["fps"], "fps", where)
-    source = str(folder / row["source"]) if row.get("source") else ""
+    source = joined(folder, row["source"]) if row.get("source") else ""
     media = media_of(source) if source else Media.VIDEO
     source_fps = _rate(row["source_fps"], "source_fps", where) if row.get("source_fps") else fps
     return Video(
         id=row["id"],
         split=Split(split),
         source=source,
-        labels=str(folder / row["labels"]),
+        labels=joined(folder, row["labels"]),
         media=media,
         source_fps=0.0 if media is Media.VIDEO else source_fps,
         labels_fps=fps,
@@ -134,11 +144,11 @@ def _rate(text: str, name: str, where: str) -> float:
     return rate
 
 
-def _read_classes(path: Path, videos: list[Video]) -> tuple[str, ...]:
+def _read_classes(path: AnyPath, videos: list[Video]) -> tuple[str, ...]:
     if path.exists():
         return tuple(line for line in read_lines(path) if line)
     names: set[str] = set()
     for video in videos:
-        if Path(video.labels).exists():
+        if place(video.labels).exists():
             names.update(read_lines(video.labels))
     return tuple(sorted(names.difference(UNLABELLED_NAMES)))

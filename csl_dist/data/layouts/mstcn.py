@@ -9,8 +9,9 @@ from typing import ClassVar
 
 from csl_dist.config import MstcnConfig
 from csl_dist.data.dataset import Dataset
+from csl_dist.data.files import AnyPath, place
 from csl_dist.data.layouts.entries import EntryFiles, EntryTracks
-from csl_dist.data.layouts.layout import DEFAULT_FOLDS, Draft, Parts, refuse_missing
+from csl_dist.data.layouts.layout import DEFAULT_FOLDS, Draft, FolderLayout, Parts, refuse_missing
 from csl_dist.data.media.sources import MediaNeed, find_features, find_video, made_video
 from csl_dist.data.text import read_lines
 from csl_dist.errors import DataError
@@ -19,14 +20,14 @@ from csl_dist.types import Media, Split, Video
 BUNDLES = {Split.TRAIN: "train", Split.AUDIT: "test"}
 
 
-class MstcnLayout:
+class MstcnLayout(FolderLayout):
     """Features, a name a frame, and bundles that list videos."""
 
     name: ClassVar[str] = "mstcn"
     label_parts: ClassVar[Parts] = (("mapping.txt",), ("groundTruth/*",))
     media_parts: ClassVar[Parts] = (("features/*", "videos/*"),)
 
-    def draft(self, path: Path, out: Path) -> Draft:
+    def draft(self, path: AnyPath, out: Path) -> Draft:
         refuse_missing(self, path)
         dataset: dict[str, object] = {"path": path, "features_fps": 15}
         notes = {"features_fps": "GTEA and Breakfast have 15, 50Salads 30"}
@@ -41,7 +42,7 @@ class MstcnLayout:
         return Draft(layout=self.name, dataset=dataset, notes=notes)
 
     def open(self, config: MstcnConfig, need: MediaNeed) -> Dataset:
-        root = Path(config.path)
+        root = place(config.path)
         classes = read_mapping(root / "mapping.txt")
         videos, problems = [], []
         for split, where, stem in _listed(root, config):
@@ -63,13 +64,13 @@ class MstcnLayout:
         )
 
     def label_files(self, config: MstcnConfig) -> EntryFiles:
-        return EntryFiles(Path(config.path), _labels_fps(config))
+        return EntryFiles(place(config.path), _labels_fps(config))
 
 
 LAYOUT = MstcnLayout()
 
 
-def read_mapping(path: Path) -> tuple[str, ...]:
+def read_mapping(path: AnyPath) -> tuple[str, ...]:
     """Class names by id, from lines `id name`; ids must count up from 0."""
     names: dict[int, str] = {}
     for line, text in enumerate(read_lines(path), start=1):
@@ -84,7 +85,7 @@ def read_mapping(path: Path) -> tuple[str, ...]:
     return tuple(names[i] for i in range(len(names)))
 
 
-def read_bundle(path: Path) -> list[tuple[int, str]]:
+def read_bundle(path: AnyPath) -> list[tuple[int, str]]:
     """Line numbers and ids of the videos in a bundle, which may hold bare names or paths."""
     return [
         (line, Path(text).name.removesuffix(".txt"))
@@ -97,11 +98,11 @@ def _labels_fps(config: MstcnConfig) -> float:
     return config.labels_fps or config.features_fps
 
 
-def _listed(root: Path, config: MstcnConfig) -> list[tuple[Split, str, str]]:
+def _listed(root: AnyPath, config: MstcnConfig) -> list[tuple[Split, str, str]]:
     """Split, place of mention, and id of every video."""
     folder = root / "splits"
     if not folder.is_dir():
-        files = sorted((root / "groundTruth").glob("[!.]*"))
+        files: list[AnyPath] = sorted((root / "groundTruth").glob("[!.]*"), key=str)
         if not files:
             raise DataError(f"{root} has neither splits nor groundTruth")
         return [(Split.AUDIT, str(file), file.name.removesuffix(".txt")) for file in files]
@@ -112,13 +113,13 @@ def _listed(root: Path, config: MstcnConfig) -> list[tuple[Split, str, str]]:
     return listed
 
 
-def _label_file(folder: Path, stem: str) -> Path | None:
+def _label_file(folder: AnyPath, stem: str) -> AnyPath | None:
     """Label files have the ending .txt, or none."""
     return next((p for p in (folder / f"{stem}.txt", folder / stem) if p.exists()), None)
 
 
 def _find(
-    root: Path, stem: str, split: Split, labels: str, config: MstcnConfig, need: MediaNeed
+    root: AnyPath, stem: str, split: Split, labels: str, config: MstcnConfig, need: MediaNeed
 ) -> Video | None:
     return made_video(
         stem,

@@ -1,17 +1,47 @@
 """Where corrected label files stand in a folder: no two label files become one."""
 
 import os
+from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+
+from csl_dist.data.files import AnyPath, is_url
 
 
-def places(files: Iterable[str], folder: Path) -> dict[str, Path]:
+def put_bytes(path: Path, data: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+def found_at(originals: Iterable[str], folder: AnyPath, path: Path) -> dict[str, Path]:
+    """Corrected files at a path, by the original: at its place, or of its unique name."""
+    where = places(set(originals), folder)
+    num_named = Counter(place.name for place in where.values())
+    only = {file: place.name for file, place in where.items() if num_named[place.name] == 1}
+    if path.is_file():
+        return {file: path for file, name in only.items() if name == path.name or len(where) == 1}
+    found = {}
+    for file, place in where.items():
+        candidates = (path / place, path / only.get(file, str(place)))
+        corrected = next((one for one in candidates if one.is_file()), None)
+        if corrected is not None:
+            found[file] = corrected
+    return found
+
+
+def places(files: Iterable[str], folder: AnyPath) -> dict[str, Path]:
     """Where each label file stands in a folder of corrected ones.
 
     As deep as below the dataset's folder, or, of files elsewhere, as below their common parent.
     Where that would make one of two files, as deep as below the common parent of all.
     """
-    folders = (_without_dots(str(folder)), Path(os.path.realpath(folder)))
+    if is_url(folder):
+        return {
+            file: Path(str(PurePosixPath(file).relative_to(PurePosixPath(str(folder)))))
+            for file in files
+        }
+    folders = (_without_dots(str(folder)), Path(os.path.realpath(str(folder))))
     inside: dict[str, Path] = {}
     outside: dict[str, Path] = {}
     for file in files:

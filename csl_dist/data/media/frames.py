@@ -6,14 +6,14 @@ that start at 0 or 1 start at second 0; a first number above that leaves out wha
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from csl_dist.data.content import Contents
+from csl_dist.data.files import open_file, place
 from csl_dist.data.media.video import Pixels
-from csl_dist.errors import DataError
+from csl_dist.errors import DataError, StorageError
 from csl_dist.types import FloatArray
 
 SUFFIXES = (".jpg", ".jpeg", ".png")
@@ -39,9 +39,9 @@ class FrameFolder:
         for seconds in times_T:
             path = pictures[float(seconds)]
             try:
-                with Image.open(path) as picture:
+                with open_file(path) as file, Image.open(file) as picture:
                     yield np.asarray(picture.convert("RGB"))
-            except (OSError, UnidentifiedImageError) as error:
+            except (OSError, StorageError, UnidentifiedImageError) as error:
                 yield DataError(
                     f"{path}, at {seconds:.2f} s, can't be read ({error}); replace it, or set "
                     "features.on_bad_frame: repeat_last"
@@ -56,7 +56,7 @@ class FrameFolder:
         try:
             paths = [
                 path
-                for path in Path(self.path).iterdir()
+                for path in place(self.path).iterdir()
                 if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
             ]
         except OSError as error:

@@ -31,7 +31,7 @@ class PixelSource(Protocol):
 def pixel_source(video: Video) -> PixelSource:
     if video.media is Media.FRAMES:
         return FrameFolder(video.source, video.source_fps)
-    return VideoFile(video.source)
+    return VideoFile(video.source, video.start_seconds, video.stop_seconds)
 
 
 def frames_of_span(

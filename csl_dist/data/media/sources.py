@@ -2,9 +2,12 @@
 
 import os
 import re
-from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
 from typing import Literal
+from urllib.parse import unquote, urlsplit
 
+from csl_dist.data.files import AnyPath, is_url, place
 from csl_dist.types import Media, Split, Video
 
 MediaNeed = Literal["required", "optional"]
@@ -16,17 +19,17 @@ ARRAY_IN_FILE = re.compile(r"(.*?\.(?:h5|hdf5|zarr))#(.*)", re.IGNORECASE)
 PICKLE_SUFFIXES = (".pkl", ".pickle", ".pt", ".pth")
 
 
-def find_video(folder: Path, stem: str) -> Path | None:
+def find_video(folder: AnyPath, stem: str) -> AnyPath | None:
     return _with_suffix(folder, stem, VIDEO_SUFFIXES)
 
 
-def find_features(folder: Path, stem: str) -> Path | None:
+def find_features(folder: AnyPath, stem: str) -> AnyPath | None:
     return _with_suffix(folder, stem, FEATURE_SUFFIXES)
 
 
 def media_of(source: str) -> Media:
     """What a path is, by its name: feature file, video file, or else a folder of frames."""
-    path = Path(file_and_array(source)[0])
+    path = place(file_and_array(source)[0])
     suffix = path.suffix.lower()
     if path.is_dir() and suffix != ".zarr":
         return Media.FRAMES
@@ -44,22 +47,22 @@ def file_and_array(source: str) -> tuple[str, str]:
 def files_below(folder: Path) -> list[Path]:
     """All files below a folder, sorted; links to folders are followed, each folder once."""
     found, seen = [], set()
-    for place, folders, names in os.walk(folder, followlinks=True):
-        real = os.path.realpath(place)
+    for place_, folders, names in os.walk(folder, followlinks=True):
+        real = os.path.realpath(place_)
         if real in seen:
             folders.clear()  # a link back up
             continue
         seen.add(real)
-        found += [Path(place, name) for name in names]
+        found += [Path(place_, name) for name in names]
     return sorted(file for file in found if file.is_file())
 
 
-def _with_suffix(folder: Path, stem: str, suffixes: tuple[str, ...]) -> Path | None:
+def _with_suffix(folder: AnyPath, stem: str, suffixes: tuple[str, ...]) -> AnyPath | None:
     candidates = (folder / f"{stem}{suffix}" for suffix in suffixes)
     return next((path for path in candidates if path.exists()), None)
 
 
-def find_frames(folder: Path, name: str) -> Path | None:
+def find_frames(folder: AnyPath, name: str) -> AnyPath | None:
     return folder / name if (folder / name).is_dir() else None
 
 
@@ -70,7 +73,7 @@ def made_video(
     *,
     wanted: str,
     need: MediaNeed,
-    options: dict[Media, tuple[Path | None, float]],
+    options: dict[Media, tuple[AnyPath | str | None, float]],
 ) -> Video | None:
     """A video with the first source that exists and is wanted; options give path and rate.
 
@@ -87,3 +90,90 @@ def made_video(
                 source_fps=fps,
             )
     return None if need == "required" else Video(id=video_id, split=split, labels=labels, source="")
+
+
+MEDIA_FOLDERS = ("videos", "video", "frames", "features", "kinematics", "media")
+"""Where media lie beside label files, or beside their folder."""
+CAMERAS = ("", "_capture1", "_capture2")
+"""Endings of files of one recording, in the order in which they are preferred (JIGSAWS)."""
+DEFAULT_FRAMES_FPS = 25.0
+
+
+class MediaFinder:
+    """Media in a folder and in those beside it, each of which is listed once."""
+
+    def __init__(self, folder: str | AnyPath):
+        base = place(folder)
+        near = [base, base.parent]
+        self.words = str(base)
+        self._folders = [base, *(one / name for one in near for name in MEDIA_FOLDERS)]
+        self._found: dict[Media, dict[str, AnyPath]] | None = None
+
+    def __repr__(self) -> str:
+        return f"MediaFinder({self.words!r})"
+
+    def video(
+        self,
+        video: str,
+        labels: str,
+        *,
+        named: str | None,
+        wanted: str,
+        need: MediaNeed,
+        frames_fps: float | None,
+        features_fps: float,
+    ) -> Video | None:
+        """A video with the media of its name, or with what its label file names."""
+        rates = {
+            Media.VIDEO: 0.0,
+            Media.FRAMES: frames_fps or DEFAULT_FRAMES_FPS,
+            Media.FEATURES: features_fps,
+        }
+        options: dict[Media, tuple[AnyPath | str | None, float]] = {
+            media: (self._of(media, video, labels, named), fps) for media, fps in rates.items()
+        }
+        return made_video(video, Split.AUDIT, labels, wanted=wanted, need=need, options=options)
+
+    def first_video(self) -> str | None:
+        """Any video that is there."""
+        return next((str(path) for path in self._index[Media.VIDEO].values()), None)
+
+    def _of(self, media: Media, video: str, labels: str, named: str | None) -> AnyPath | str | None:
+        stems = [video] if named is None else [PurePosixPath(_path_of(named)).stem, video]
+        for stem in stems:
+            for camera in CAMERAS:
+                if (path := self._index[media].get(stem + camera)) is not None:
+                    return path
+        if media is not Media.VIDEO or named is None:
+            return None
+        if is_url(named) and not named.startswith("file:"):
+            return named if named.lower().endswith(VIDEO_SUFFIXES) else None
+        path = place(labels).parent / _path_of(named)
+        return path if path.suffix.lower() in VIDEO_SUFFIXES and path.is_file() else None
+
+    @property
+    def _index(self) -> dict[Media, dict[str, AnyPath]]:
+        if self._found is None:
+            self._found = {media: {} for media in Media}
+            for path in self._listed():
+                suffix = path.suffix.lower()
+                if suffix in VIDEO_SUFFIXES:
+                    self._found[Media.VIDEO].setdefault(path.stem, path)
+                elif suffix in FEATURE_SUFFIXES and (
+                    suffix != ".txt" or path.parent.name in ("features", "kinematics")
+                ):
+                    self._found[Media.FEATURES].setdefault(path.stem, path)
+                elif path.is_dir() and path.parent.name == "frames":
+                    self._found[Media.FRAMES].setdefault(path.name, path)
+        return self._found
+
+    def _listed(self) -> Iterator[AnyPath]:
+        for folder in self._folders:
+            if folder.is_dir():
+                yield from folder.iterdir()
+
+
+def _path_of(name: str) -> str:
+    """The path in a name that may be a file: URL, or of another system."""
+    path = unquote(urlsplit(name).path) if is_url(name) else name
+    return path.replace("\\", "/")

@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from csl_dist.data.content import Contents
+from csl_dist.data.files import is_url, open_file
 from csl_dist.data.text import require_file
 from csl_dist.errors import DataError
-from csl_dist.types import FloatArray, IntArray
+from csl_dist.types import FloatArray, IntArray, fingerprint
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -24,24 +25,38 @@ HEAD_PACKETS = 64
 """Packets among which the first frame's timestamp surely is."""
 MOST_REORDERED = 16
 """Frames by which decoding order and order of showing differ at the most."""
+RANGE_SLACK = 1e-3
+"""Seconds by which a range of a file may miss the time of its first frame."""
 FORMATS_WITHOUT_ORDER = ("avi",)
 """Containers whose timestamps do not tell the order in which frames are shown."""
 
 
 class VideoFile:
-    """A file that FFmpeg reads: mp4, avi, mkv and others."""
+    """A file that FFmpeg reads: mp4, avi, mkv and others; or a range of its seconds."""
 
-    def __init__(self, path: str):
+    def __init__(self, path: str, start_seconds: float = 0.0, stop_seconds: float | None = None):
         self.path = path
+        self._start, self._stop = start_seconds, stop_seconds
 
     def __repr__(self) -> str:
-        return f"VideoFile({self.path!r})"
+        if not self._is_part:
+            return f"VideoFile({self.path!r})"
+        return f"VideoFile({self.path!r}, {self._start:g} to {self._stop} s)"
+
+    @property
+    def _is_part(self) -> bool:
+        """Whether the video is a range of the file, whose first frame is its second 0."""
+        return self._start > 0 or self._stop is not None
 
     def times(self) -> FloatArray:
         """Timestamps of all frames in seconds from the first one, ascending, without decoding."""
         with _open(self.path) as container:
             stream = container.streams.video[0]
-            ticks = _ticks(container, stream)
+            ticks = self._ticks(container, stream)
+            if not len(ticks) and self._is_part:
+                raise DataError(
+                    f"{self.path} has no frames from {self._start:g} s to {self._stop} s"
+                )
             if not len(ticks):
                 raise DataError(
                     f"{self.path} has no frames with timestamps; is the file complete? A raw "
@@ -61,7 +76,7 @@ class VideoFile:
             stream = container.streams.video[0]
             time_base = float(stream.time_base)
             in_order = container.format.name not in FORMATS_WITHOUT_ORDER
-            ticks = _ticks(container, stream, HEAD_PACKETS if in_order else None)
+            ticks = self._ticks(container, stream, HEAD_PACKETS if in_order else None)
         wanted = deque(np.round(times_T / time_base).astype(np.int64) + ticks[0])
         for seek in (True, False):
             if not wanted:
@@ -102,7 +117,24 @@ class VideoFile:
 
     def content(self, contents: Contents) -> str:
         """Changes when the file is replaced by another."""
-        return contents.of_video(self.path)
+        content = contents.of_video(self.path)
+        return fingerprint(content, self._start, self._stop) if self._is_part else content
+
+    def _ticks(self, container: Any, stream: Any, num_packets: int | None = None) -> IntArray:
+        """Timestamps of the frames that belong to the video; of the first ones alone, if asked."""
+        if not self._is_part:
+            return _ticks(container, stream, num_packets)
+        unit = float(stream.time_base)
+        origin = int(_ticks(container, stream, HEAD_PACKETS)[0])
+        low = origin + round((self._start - RANGE_SLACK) / unit)
+        high = None if self._stop is None else origin + round((self._stop - RANGE_SLACK) / unit)
+        if container.format.name in FORMATS_WITHOUT_ORDER:
+            container.seek(0, stream=stream)
+            ticks = _ticks(container, stream)
+        else:
+            container.seek(max(origin, low), stream=stream, backward=True)
+            ticks = _ticks(container, stream, num_packets, low=low, high=high)
+        return ticks[(ticks >= low) & (ticks < (np.inf if high is None else high))]
 
 
 def header_rate(path: str) -> float | None:
@@ -115,11 +147,29 @@ def header_rate(path: str) -> float | None:
     return float(rate) if rate else None
 
 
-def _ticks(container: Any, stream: Any, num_packets: int | None = None) -> IntArray:
-    """Timestamps of the packets, ascending, in the stream's own unit."""
-    packets = itertools.islice(container.demux(stream), num_packets)
-    shown = (p.pts for p in packets if p.pts is not None and not p.is_discard)
+def _ticks(
+    container: Any,
+    stream: Any,
+    num_packets: int | None = None,
+    *,
+    low: int | None = None,
+    high: int | None = None,
+) -> IntArray:
+    """Timestamps of the packets, ascending, in the stream's own unit.
+
+    `num_packets` counts from the first at or after `low`; reading ends some packets after `high`.
+    """
+    shown: list[int] = []
+    num_inside = num_behind = 0
     try:
+        for packet in container.demux(stream):
+            if packet.pts is None or packet.is_discard:
+                continue
+            shown.append(packet.pts)
+            num_inside += low is None or packet.pts >= low
+            num_behind += high is not None and packet.pts >= high
+            if num_inside == num_packets or num_behind > MOST_REORDERED:
+                break
         return np.array(sorted(shown), dtype=np.int64)
     except av.FFmpegError as error:
         raise DataError(f"{container.name} is broken: {error}") from error
@@ -169,7 +219,7 @@ def whole_frames(frames: Iterable[Pixels | DataError]) -> Iterator[Pixels]:
 def _open(path: str) -> Any:
     require_file(path)
     try:
-        container = av.open(path)
+        container = av.open(open_file(path) if is_url(path) else path)
     except (av.FFmpegError, OSError, UnicodeError, ValueError) as error:
         raise DataError(f"can't open the video {path}: {error}") from error
     if not container.streams.video or container.streams.video[0].time_base is None:

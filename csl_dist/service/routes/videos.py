@@ -89,6 +89,7 @@ def _video_facts(opened: OpenAudit, video_id: str, more: Sequence[str]) -> dict[
         "num_frames": annotation.num_frames,
         "duration": annotation.duration or float(annotation.times_T[-1]) + 1 / fps,
         "fps": fps,
+        "start_seconds": video.start_seconds,
         "source_fps": annotation.source_fps or fps,
         "media": showing.media,
         "note": showing.note,

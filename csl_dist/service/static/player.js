@@ -21,6 +21,7 @@ export class Player {
   open(facts, urls) {
     this.stop();
     Object.assign(this, { facts, urls, seconds: 0 });
+    this.offset = facts.start_seconds ?? 0; // several videos may be ranges of one file
     this.show(facts.media, facts.note);
     this.applySettings();
   }
@@ -120,7 +121,7 @@ export class Player {
   }
 
   get shift() {
-    return 0.25 / this.facts.source_fps;
+    return this.offset + 0.25 / this.facts.source_fps;
   }
 
   /** By frames of the file where it is played, else by frames of the audit. */
@@ -167,9 +168,10 @@ export class Player {
     this.video.play().catch(() => this.stop());
     const step = () => {
       if (this.playing !== playback || this.mode !== "video") return;
-      if (this.video.currentTime >= this.secondsOf(last) + 1 / this.facts.fps || this.video.ended) {
+      const seconds = this.video.currentTime - this.offset;
+      if (seconds >= this.secondsOf(last) + 1 / this.facts.fps || this.video.ended) {
         if (!state.player.loop) return this.stop();
-        this.video.currentTime = this.secondsOf(first);
+        this.video.currentTime = this.offset + this.secondsOf(first);
         if (this.video.ended) this.video.play().catch(() => this.stop());
       }
       this.followVideo();

@@ -1,0 +1,1 @@
+"""Label documents: files of labelled segments that can be edited without touching anything else."""
