@@ -50,8 +50,10 @@ LONGEST_WAIT = 0.2
 """Before a kill, as a share of the time that the step takes undisturbed."""
 DONE_BEFORE = "are those of audit"
 """What `csl relabel` says when a kill came after it had made its audit."""
-UNCOMPARED = ("sources.json", "pulse.json")
-"""Files that hold nothing but times."""
+UNCOMPARED = ("sources.json", "pulse.json", "id.json")
+"""Files that hold nothing but times, or what names this root alone."""
+TIMES = rb'"(created|seconds|frames_per_second)": [0-9.e+-]+|"#digest": "[0-9a-f]+"'
+"""Times in JSON, and digests of what holds them."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ def stored(folder: Path) -> dict[str, bytes]:
         if path.is_file() and path.name not in UNCOMPARED and "#" not in path.name:
             data = path.read_bytes()
             if path.suffix in (".json", ".jsonl"):
-                data = re.sub(rb'"(created|seconds|frames_per_second)": [0-9.e+-]+', b"", data)
+                data = re.sub(TIMES, b"", data)
             found[str(path.relative_to(root))] = data
     return found
 

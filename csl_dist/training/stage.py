@@ -5,6 +5,7 @@ go through CheckpointStore rather than through `report`, because they must be pu
 be found again by any later run; a worker that restarts goes on from the newest one there.
 """
 
+import logging
 import shutil
 import tempfile
 import uuid
@@ -17,6 +18,7 @@ from typing import Any
 import ray
 import ray.train
 import torch
+from ray.exceptions import RayActorError
 from ray.train import FailureConfig, RunConfig, ScalingConfig
 from ray.train.torch import TorchConfig, TorchTrainer, get_device
 from torch import nn
@@ -54,6 +56,8 @@ from csl_dist.training.train import (
     video_fingerprints,
 )
 from csl_dist.types import Split, fingerprint
+
+LOG = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.5
 TITLE = "train: epochs"
@@ -314,7 +318,7 @@ def _fit(group: tuple[Training, ...], paths: RunPaths, resources: Resources) -> 
         ),
     )
     try:
-        result = trainer.fit()
+        result = _fitted(trainer, config.max_failures)
     except Exception as error:
         cause = user_error(error)
         raise cause if cause is not None else error from None
@@ -323,6 +327,16 @@ def _fit(group: tuple[Training, ...], paths: RunPaths, resources: Resources) -> 
     # A user's mistake is returned, not raised: Ray Train would restart the workers for it.
     if isinstance(result.return_value, CslError):
         raise result.return_value
+
+
+def _fitted(trainer: TorchTrainer, max_failures: int) -> Any:
+    """Ray Train replaces workers that are lost, but not its own controller."""
+    for _ in range(max_failures):
+        try:
+            return trainer.fit()
+        except RayActorError as error:
+            LOG.warning("the controller of a training was lost, and is started again: %s", error)
+    return trainer.fit()
 
 
 def run_name(names: Sequence[str]) -> str:
