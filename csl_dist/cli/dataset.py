@@ -33,7 +33,6 @@ def init(
     """Look at a dataset on disk or in a bucket; write a config that fits it and this machine."""
     from csl_dist.cost.recipes import RecipeName, chosen_settings, recipe_text, this_machine
     from csl_dist.data.facts import dataset_facts
-    from csl_dist.data.files import place
     from csl_dist.data.init import (
         config_text,
         draft_config,
@@ -42,6 +41,7 @@ def init(
         with_settings,
     )
     from csl_dist.data.layouts import read_dataset
+    from csl_dist.storage.files import place
 
     if os.path.lexists(out):
         raise ConfigError(f"{out} exists already; remove it, or give another --out")

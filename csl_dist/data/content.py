@@ -9,8 +9,8 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from csl_dist.data.files import open_file, place, signature
 from csl_dist.errors import DataError, StorageError
+from csl_dist.storage.files import open_file, place, signature
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.url import at_once
 from csl_dist.types import fingerprint

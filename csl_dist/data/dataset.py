@@ -5,9 +5,9 @@ import io
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from csl_dist.data.files import read_bytes
 from csl_dist.data.tracks import TRIM_SHARE, LabelTrack
 from csl_dist.errors import DataError
+from csl_dist.storage.files import read_bytes
 from csl_dist.types import ErrorKind, IntArray, PlantedError, Span, Split, Timeline, Video
 
 FORM_ERRORS = (

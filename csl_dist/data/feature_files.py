@@ -21,11 +21,11 @@ import numpy.typing as npt
 
 from csl_dist.data.content import Contents
 from csl_dist.data.dataset import FORM_ERRORS
-from csl_dist.data.files import exists, is_url, open_file, read_bytes
 from csl_dist.data.media.sources import FEATURE_SUFFIXES, PICKLE_SUFFIXES, file_and_array
 from csl_dist.data.text import require_file
 from csl_dist.data.tracks import TRIM_SHARE
 from csl_dist.errors import CslError, DataError
+from csl_dist.storage.files import exists, is_url, open_file, read_bytes
 from csl_dist.storage.url import Storage
 from csl_dist.storage.zarr import open_array
 from csl_dist.types import fingerprint

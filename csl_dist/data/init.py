@@ -10,14 +10,14 @@ from math import inf
 from pathlib import Path
 
 from csl_dist.data.dataset import Dataset
-from csl_dist.data.files import AnyPath
 from csl_dist.data.layouts import LAYOUTS
+from csl_dist.data.layouts.guessed import draft_table
 from csl_dist.data.layouts.layout import Draft
 from csl_dist.data.media.sources import MediaNeed
 from csl_dist.data.splits import balanced_seed
-from csl_dist.data.tables import draft_table
 from csl_dist.data.tracks import SegmentTrack
 from csl_dist.errors import CslError, DataError
+from csl_dist.storage.files import AnyPath
 
 NEAREST = 3
 """Layouts that are named where none fits."""

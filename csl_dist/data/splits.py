@@ -10,8 +10,8 @@ from typing import Any
 
 from csl_dist.config import DatasetConfig, SplitLists
 from csl_dist.data.dataset import Dataset, Fold
-from csl_dist.data.files import is_url
 from csl_dist.errors import ConfigError
+from csl_dist.storage.files import is_url
 from csl_dist.types import Split, Video, fingerprint
 
 SHARED_SECONDS = 0.01

@@ -5,8 +5,8 @@ import stat
 
 import numpy as np
 
-from csl_dist.data.files import AnyPath, read_bytes
 from csl_dist.errors import DataError
+from csl_dist.storage.files import AnyPath, read_bytes
 from csl_dist.types import UNLABELLED, IntArray
 
 UNLABELLED_NAMES = ("", "-")

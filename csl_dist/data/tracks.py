@@ -102,8 +102,8 @@ class SegmentTrack:
                 MAX_SECONDS <= s < math.inf for s in (segment.start_seconds, segment.stop_seconds)
             ):
                 raise DataError(
-                    f"{self.file}:{segment.line}: {segment.words} lies years into the video; is "
-                    "its unit another?"
+                    f"{self.file}:{segment.line}: {segment.words} lies years into the "
+                    "video; is its unit another?"
                 )
             if segment.label not in self.ids:
                 known = ", ".join(list(self.ids)[:12]) + (", …" if len(self.ids) > 12 else "")

@@ -8,10 +8,10 @@ import numpy as np
 from PIL import Image
 
 from csl_dist.audit.reader import Audit
-from csl_dist.data.files import exists
 from csl_dist.data.media.pixels import PixelSource, pixel_source
 from csl_dist.data.media.video import Pixels, VideoFile, upright
 from csl_dist.errors import CslError
+from csl_dist.storage.files import exists
 from csl_dist.types import IntArray, Media, Span
 
 WIDTH = 112

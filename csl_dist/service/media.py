@@ -11,13 +11,13 @@ import numpy as np
 from PIL import Image
 
 from csl_dist.config import DatasetConfig
-from csl_dist.data.files import exists, is_url, open_file, signature
 from csl_dist.data.media.frames import FrameFolder
 from csl_dist.data.media.sources import VIDEO_SUFFIXES
 from csl_dist.data.media.transcoding import playable_copy
 from csl_dist.data.media.video import VideoFile, upright, whole_frames
 from csl_dist.errors import DataError
 from csl_dist.service.audits import NotFoundError
+from csl_dist.storage.files import exists, is_url, open_file, signature
 from csl_dist.types import Annotation, Media, Video
 
 PLAYABLE = (".mp4", ".m4v", ".mov", ".webm")

@@ -18,12 +18,12 @@ from csl_dist.config import DatasetConfig, ManifestConfig
 from csl_dist.data.check import look_at_videos
 from csl_dist.data.content import Contents
 from csl_dist.data.feature_files import feature_content, inspect
-from csl_dist.data.files import place
 from csl_dist.data.init import draft_config, recognise
 from csl_dist.data.layouts import open_dataset
 from csl_dist.data.media.pixels import pixel_source
 from csl_dist.data.media.sources import media_of
 from csl_dist.errors import DataError
+from csl_dist.storage.files import place
 from csl_dist.storage.url import Storage
 from csl_dist.types import Media, Split, Video
 

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from csl_dist.config import ColumnsConfig, SegmentsConfig
 from csl_dist.data.documents.text import decoded
 from csl_dist.data.documents.times import Times
-from csl_dist.data.files import beside, read_bytes
 from csl_dist.data.formats.format import stem_of
 from csl_dist.data.formats.table import BLANKS, TableDocument, TableForm
+from csl_dist.storage.files import beside, read_bytes
 
 
 class SegmentsFormat:

@@ -12,7 +12,6 @@ from typing import Any
 from csl_dist.config import DatasetConfig
 from csl_dist.data.dataset import FORM_ERRORS, Dataset, Fold, KnownSegment, read_errors
 from csl_dist.data.documents.edits import Edge, Renaming
-from csl_dist.data.files import forget_listings
 from csl_dist.data.formats import (
     anvil,
     boris,
@@ -30,6 +29,7 @@ from csl_dist.data.layouts.layout import Edits, Layout
 from csl_dist.data.media.sources import MediaNeed
 from csl_dist.data.splits import with_patterns, with_splits
 from csl_dist.errors import DataError
+from csl_dist.storage.files import forget_listings
 from csl_dist.storage.output import OutputFolder
 from csl_dist.types import Video
 

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 from csl_dist.config import ActivityNetConfig
 from csl_dist.data.dataset import Dataset
-from csl_dist.data.files import AnyPath, place, read_bytes
 from csl_dist.data.formats.activitynet import FORMAT, ActivityNetDocument
 from csl_dist.data.layouts.documents import DocumentFiles, files_at, tracks_of
 from csl_dist.data.layouts.layout import Draft, FolderLayout, Parts, refuse_missing
@@ -23,6 +22,7 @@ from csl_dist.data.media.sources import (
     find_video,
     made_video,
 )
+from csl_dist.storage.files import AnyPath, place, read_bytes
 from csl_dist.types import Media, Split, Video
 
 SUBSETS = {

@@ -11,7 +11,6 @@ from typing import ClassVar
 
 from csl_dist.config import Cholec80Config
 from csl_dist.data.dataset import Dataset
-from csl_dist.data.files import AnyPath, place
 from csl_dist.data.layouts.entries import EntryFiles, EntryForm, EntryTracks
 from csl_dist.data.layouts.layout import DEFAULT_FOLDS, Draft, FolderLayout, Parts, refuse_missing
 from csl_dist.data.media.sources import (
@@ -23,6 +22,7 @@ from csl_dist.data.media.sources import (
 )
 from csl_dist.data.text import read_lines
 from csl_dist.errors import DataError
+from csl_dist.storage.files import AnyPath, place
 from csl_dist.types import Media, Split, Video
 
 PHASES = (

@@ -18,13 +18,13 @@ from csl_dist.data.documents.json_text import JsonText
 from csl_dist.data.documents.segment import Segment, overlaps
 from csl_dist.data.documents.text import decoded
 from csl_dist.data.documents.xml_text import XmlText
-from csl_dist.data.files import AnyPath, open_file, place, read_bytes
 from csl_dist.data.formats.format import Format
 from csl_dist.data.layouts.layout import DEFAULT_FOLDS, Draft, Edits, refuse_missing
 from csl_dist.data.layouts.places import found_at, places, put_bytes
 from csl_dist.data.media.sources import MediaFinder, MediaNeed
 from csl_dist.data.tracks import SegmentTrack
 from csl_dist.errors import DataError
+from csl_dist.storage.files import AnyPath, open_file, place, read_bytes
 from csl_dist.storage.output import OutputFolder
 from csl_dist.types import Video
 

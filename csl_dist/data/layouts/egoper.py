@@ -12,7 +12,6 @@ from typing import ClassVar
 
 from csl_dist.config import EgoperConfig
 from csl_dist.data.dataset import Dataset, KnownSegment
-from csl_dist.data.files import AnyPath, place, read_bytes
 from csl_dist.data.formats.egoper import FORMAT, EgoperDocument
 from csl_dist.data.layouts.documents import DocumentFiles, tracks_of
 from csl_dist.data.layouts.layout import Draft, FolderLayout, Parts, refuse_missing
@@ -25,6 +24,7 @@ from csl_dist.data.media.sources import (
 )
 from csl_dist.data.text import read_lines
 from csl_dist.errors import DataError
+from csl_dist.storage.files import AnyPath, place, read_bytes
 from csl_dist.types import ErrorKind, Media, Split, Video
 
 ANNOTATIONS = "annotation.json"

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from csl_dist.data.dataset import Dataset
 from csl_dist.data.documents.edits import Renaming
-from csl_dist.data.files import AnyPath
 from csl_dist.data.layouts.layout import Edits
 from csl_dist.data.layouts.places import found_at, places, put_bytes
 from csl_dist.data.text import class_ids, read_lines
 from csl_dist.data.tracks import EntryTrack
 from csl_dist.errors import DataError
+from csl_dist.storage.files import AnyPath
 from csl_dist.storage.output import OutputFolder
 from csl_dist.types import Video
 

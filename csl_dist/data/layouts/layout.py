@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from csl_dist.data.dataset import Dataset
 from csl_dist.data.documents.edits import Renaming
-from csl_dist.data.files import AnyPath
 from csl_dist.data.media.sources import MediaNeed
 from csl_dist.errors import DataError
+from csl_dist.storage.files import AnyPath
 from csl_dist.storage.output import OutputFolder
 from csl_dist.types import Video
 

@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 
 from csl_dist.config import LerobotConfig
 from csl_dist.data.dataset import Dataset
-from csl_dist.data.files import AnyPath, place, read_bytes
 from csl_dist.data.formats.lerobot import EPISODE, FORMAT, LANGUAGE, episode_id
 from csl_dist.data.layouts.documents import DocumentFiles, LabelSets, SegmentTracks, read_sets
 from csl_dist.data.layouts.layout import DEFAULT_FOLDS, Draft, FolderLayout, Parts, refuse_missing
 from csl_dist.data.media.sources import MediaNeed
 from csl_dist.errors import DataError
+from csl_dist.storage.files import AnyPath, place, read_bytes
 from csl_dist.types import Split, Video
 
 INFO = "meta/info.json"

@@ -15,13 +15,13 @@ from typing import ClassVar
 
 from csl_dist.config import ManifestConfig
 from csl_dist.data.dataset import Dataset
-from csl_dist.data.files import AnyPath, joined, place, read_bytes
 from csl_dist.data.layouts.entries import EntryFiles, EntryTracks
 from csl_dist.data.layouts.layout import DEFAULT_FOLDS, Draft, FolderLayout, Parts
 from csl_dist.data.layouts.pairing import paired_rows
 from csl_dist.data.media.sources import MediaNeed, media_of
 from csl_dist.data.text import UNLABELLED_NAMES, read_lines
 from csl_dist.errors import DataError
+from csl_dist.storage.files import AnyPath, joined, place, read_bytes
 from csl_dist.types import Media, Split, Video
 
 

@@ -9,12 +9,12 @@ from typing import ClassVar
 
 from csl_dist.config import MstcnConfig
 from csl_dist.data.dataset import Dataset
-from csl_dist.data.files import AnyPath, place
 from csl_dist.data.layouts.entries import EntryFiles, EntryTracks
 from csl_dist.data.layouts.layout import DEFAULT_FOLDS, Draft, FolderLayout, Parts, refuse_missing
 from csl_dist.data.media.sources import MediaNeed, find_features, find_video, made_video
 from csl_dist.data.text import read_lines
 from csl_dist.errors import DataError
+from csl_dist.storage.files import AnyPath, place
 from csl_dist.types import Media, Split, Video
 
 BUNDLES = {Split.TRAIN: "train", Split.AUDIT: "test"}

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
-from csl_dist.data.files import AnyPath, is_url
+from csl_dist.storage.files import AnyPath, is_url
 
 
 def put_bytes(path: Path, data: bytes) -> Path:

@@ -11,9 +11,9 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from csl_dist.data.content import Contents
-from csl_dist.data.files import open_file, place
 from csl_dist.data.media.video import Pixels
 from csl_dist.errors import DataError, StorageError
+from csl_dist.storage.files import open_file, place
 from csl_dist.types import FloatArray
 
 SUFFIXES = (".jpg", ".jpeg", ".png")

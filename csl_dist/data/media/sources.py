@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
-from csl_dist.data.files import AnyPath, is_url, place
+from csl_dist.storage.files import AnyPath, is_url, place
 from csl_dist.types import Media, Split, Video
 
 MediaNeed = Literal["required", "optional"]

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from csl_dist.data.content import Contents
-from csl_dist.data.files import is_url, open_file
 from csl_dist.data.text import require_file
 from csl_dist.errors import DataError
+from csl_dist.storage.files import is_url, open_file
 from csl_dist.types import FloatArray, IntArray, fingerprint
 
 Pixels = npt.NDArray[np.uint8]

@@ -7,12 +7,12 @@ from pathlib import PurePosixPath
 
 from csl_dist.config import ColumnsConfig, SegmentsConfig
 from csl_dist.data.documents.text import decoded
-from csl_dist.data.files import AnyPath, read_bytes
 from csl_dist.data.formats.table import BLANKS, Row, guessed_delimiter, read_rows
 from csl_dist.data.formats.tables import SEGMENTS
 from csl_dist.data.layouts.documents import drafted, files_at
 from csl_dist.data.layouts.layout import Draft
 from csl_dist.errors import DataError
+from csl_dist.storage.files import AnyPath, read_bytes
 
 NAMES = {
     "start": "start|begin|onset|from|t0|t_?start|time_?in",
