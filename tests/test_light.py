@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 EXTRAS = (
-    *("cleanlab", "fastapi", "matplotlib", "psycopg", "prometheus_client", "ray", "safetensors"),
-    *("scipy", "sklearn", "sqlalchemy", "starlette", "torch", "torchvision", "uvicorn"),
+    *("cleanlab", "fastapi", "psycopg", "prometheus_client", "ray", "safetensors"),
+    *("sklearn", "sqlalchemy", "starlette", "torch", "torchvision", "uvicorn"),
 )
 """Packages that only extras bring."""
 LIGHT = f"""

@@ -47,7 +47,7 @@ OtherScores = Annotated[
 Revision = Annotated[int | None, typer.Option(help="Number of the audit; the newest if left out.")]
 
 EXTRAS = {
-    "run": ("cleanlab", "matplotlib", "ray", "safetensors", "scipy", "sklearn", "torch"),
+    "run": ("cleanlab", "ray", "safetensors", "sklearn", "torch", "torchvision"),
     "serve": ("alembic", "fastapi", "prometheus_client", "sqlalchemy", "starlette", "uvicorn"),
     "postgres": ("psycopg",),
 }
