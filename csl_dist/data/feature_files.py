@@ -7,6 +7,7 @@ lead one to expect; a file that fits neither is refused.
 import io
 import math
 import threading
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -158,8 +159,10 @@ def open_features(path: str) -> Iterator[Any]:
                 array = _RemoteArray(file) if is_url(file) else np.load(file, mmap_mode="r")
             yield array
         elif suffix == ".txt":
-            with open_file(file) as text:
-                yield np.loadtxt(text, dtype=np.float32, ndmin=2)
+            with open_file(file) as text, warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of a file without numbers: it has no frames
+                array = np.loadtxt(text, dtype=np.float32, ndmin=2)
+            yield array
         elif suffix == ".zarr":
             yield open_array(Storage(file), name, any_format=True)
         else:

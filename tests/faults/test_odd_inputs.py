@@ -148,7 +148,7 @@ def test_odd_segments_are_refused(tmp_path: Path, segment: object) -> None:
 
 def test_deeply_nested_labels_are_refused(tmp_path: Path) -> None:
     path = touch(tmp_path / "a.json", "[" * 100_000)
-    with pytest.raises(DataError, match="is not valid JSON"):
+    with pytest.raises(DataError, match="is not JSON that can be read"):
         read_dataset(ActivityNetConfig(path=str(path)))
 
 
@@ -162,9 +162,8 @@ def test_action_types_of_egoper_are_checked(tmp_path: Path, kinds: object) -> No
         else:
             entry["labels"]["action_type"] = kinds
     (tmp_path / "annotation.json").write_text(json.dumps(content))
-    dataset = open_dataset(config)
-    with pytest.raises(DataError, match="needs a number in action_type for each of its 2 segments"):
-        dataset.known_segments(dataset.videos[-1])
+    with pytest.raises(DataError, match="action_type|action types|an action and its type"):
+        open_dataset(config)
 
 
 def test_check_names_rows_of_known_errors_that_fit_nothing(tmp_path: Path) -> None:

@@ -398,7 +398,7 @@ def test_metrics_know_what_the_rule_calls_errors(audit: Audit) -> None:
 def test_report_tells_fix_and_probability_and_draws_no_threshold(audit: Audit) -> None:
     page = render(audit)
     assert "Changes of the labels that explain most" in page
-    assert flag_of(audit, RENAMED).fix in page
+    assert f'title="log-odds {flag_of(audit, RENAMED).score:.2f}"' in page
     assert "of the first 2 flags of steps about" in page
     assert "threshold" not in page
 
@@ -421,7 +421,7 @@ def test_service_shows_fixes(audit: Audit) -> None:
 
 def test_query_lists_fixes(audit: Audit) -> None:
     console = Console(width=200, record=True, file=io.StringIO())
-    console.print(flag_table(audit.flags()))
+    console.print(flag_table(audit.flags(), width=200))
     text = console.export_text()
     assert flag_of(audit, RENAMED).fix in text
 
