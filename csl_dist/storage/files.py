@@ -194,9 +194,10 @@ def read_bytes(file: "str | AnyPath", *, default: bytes | None = None) -> bytes:
     try:
         if is_url(file):
             storage, key = split_url(str(file))
-            if default is not None and not storage.exists(key):
-                return default
-            return storage.read(key)
+            if default is None:
+                return storage.read(key)
+            found = storage.reader()(key)  # says that there is none without a second request
+            return default if found is None else bytes(found)
         return Path(str(file)).read_bytes()
     except FileNotFoundError as error:
         if default is not None:

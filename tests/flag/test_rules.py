@@ -59,7 +59,7 @@ def test_threshold_without_labelled_validation_frames_is_that_of_top() -> None:
         for validation in (np.empty(0), np.full(3, np.nan)):
             config = FlagConfig(rule=rule, percent=10)
             assert threshold(config, validation, np.arange(101.0)) == 90
-    with pytest.raises(DataError, match="no labelled frame"):
+    with pytest.raises(DataError, match="has a labelled frame"):
         threshold(FlagConfig(rule="validation"), np.empty(0), np.full(3, np.nan))
 
 

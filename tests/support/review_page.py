@@ -11,11 +11,12 @@ import pandas as pd
 import pytest
 import uvicorn
 
+from csl_dist.flag.record import FILES
 from csl_dist.review.store import store_of
 from csl_dist.service.app import create_app
 from csl_dist.service.settings import ServiceSettings
 from csl_dist.storage.paths import RunPaths
-from csl_dist.storage.tables import put_table, read_table
+from csl_dist.storage.tables import digest_of, put_table, read_table
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -51,7 +52,12 @@ def read_flags(paths: RunPaths) -> pd.DataFrame:
 
 
 def put_flags(paths: RunPaths, table: pd.DataFrame) -> None:
-    put_table(paths.audit(1), paths.FLAGS, table)
+    """Writes other flags into an audit, as if it had been published with these."""
+    folder = paths.audit(1)
+    put_table(folder, paths.FLAGS, table)
+    content = folder.read_json(paths.AUDIT, dict)
+    content[FILES] = content[FILES] | {paths.FLAGS: digest_of(folder.read(paths.FLAGS))}
+    folder.put_json(paths.AUDIT, content)
 
 
 class Reviewer:

@@ -24,7 +24,7 @@ from csl_dist.data.layouts.places import found_at, places, put_bytes
 from csl_dist.data.media.sources import MediaFinder, MediaNeed
 from csl_dist.data.tracks import SegmentTrack
 from csl_dist.errors import DataError
-from csl_dist.storage.files import AnyPath, open_file, place, read_bytes
+from csl_dist.storage.files import AnyPath, is_url, open_file, place, read_bytes
 from csl_dist.storage.output import OutputFolder
 from csl_dist.types import Video
 
@@ -282,6 +282,8 @@ def _looks_like(file: AnyPath, format_: Format) -> bool:
 
 
 def _head(file: AnyPath) -> bytes:
+    if is_url(file):  # one request, where opening would ask for the length first
+        return read_bytes(file)[:HEAD_BYTES]
     with open_file(str(file)) as opened:
         return bytes(opened.read(HEAD_BYTES))
 
