@@ -55,6 +55,7 @@ def config_of(trained: Path, root: Path, **predict: Any) -> RunConfig:
         "scorers": {"transformer": {"arguments": {"preset": "tiny"}}},
         "train": {"epochs": NUM_CHECKPOINTS},
         "predict": {"group_frames": 2 * NUM_FRAMES, "dtype": "float32", **predict},
+        "flag": {"rule": "validation"},
     }
     return parse_config(data, where="the test")
 
@@ -247,7 +248,7 @@ def test_bad_checkpoint_stops_the_audit_or_is_left_out_and_recorded(
 ) -> None:
     stage = fresh_stage(trained, tmp_path)
     truncate(stage, 3)
-    with pytest.raises(CheckpointError, match=r"epoch-0003/model.safetensors does not match"):
+    with pytest.raises(CheckpointError, match=r"epoch-0003/model.safetensors is damaged"):
         predict(stage)
     skipping = stage_of(
         replace(
@@ -259,7 +260,7 @@ def test_bad_checkpoint_stops_the_audit_or_is_left_out_and_recorded(
     assert trajectory.epochs == [1, 2, 4, 5, 6]
     bad = skipping.inputs.checkpoints.store("transformer", 0).bad()
     assert list(bad) == [3]
-    assert "does not match its meta.json" in bad[3]
+    assert "is damaged" in bad[3]
 
 
 def test_used_weights_go_and_a_new_video_gets_the_checkpoint_that_is_left(

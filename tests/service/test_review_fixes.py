@@ -14,13 +14,10 @@ import pytest
 from review_page import Reviewer, free_port, put_flags, read_flags, serving
 
 import csl_dist
-from csl_dist.certify.drawing import first_sample
-from csl_dist.certify.sample import put_sample
 from csl_dist.review.carried import decisions_on
 from csl_dist.review.database import engine_of
 from csl_dist.review.edits import edited
 from csl_dist.review.labels import corrections, write_corrected
-from csl_dist.review.segments import segment_table
 from csl_dist.review.store import store_of
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -306,25 +303,6 @@ def test_page_comes_back_by_itself_after_the_service_was_away(browser: Any, root
             ada.see("#history", "Bob: changed")
             bob.leave()
     ada.context.close()  # requests failed, which the console says
-
-
-def test_certificate_is_reviewed_on_the_page(browser: Any, root: str) -> None:
-    audit = csl_dist.open_audit(root)
-    given = {"seed": 1, "within_seconds": 2.0, "confidence": 0.95, "num_reviews": 20}
-    put_sample(audit, first_sample(segment_table(audit), **given))
-    with serving(root) as address:
-        ada = Reviewer(browser, address, "Ada")
-        ada.page.locator("#filter-source").select_option("sample")
-        ada.see("#next-text", "none of 8 sampled segments is reviewed yet")
-        for _ in range(8):
-            is_wrong = "v2 0:12.0" in ada.page.locator("#span-title").inner_text()
-            ada.press("2" if is_wrong else "c")
-            ada.see("#history li")
-            ada.press("Enter")
-        ada.see("#next-dialog[open]", "Every span in this list is reviewed")
-        ada.see("#next-text", "93.3% of seconds are right (93.3% to 93.3% at 95%)")
-        ada.press("Escape")
-        ada.leave()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
