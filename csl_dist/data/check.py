@@ -125,12 +125,6 @@ def _look_at_pixels(video: Video, fps: float | None) -> Timeline:
 def _value_problems(video: Video, file: FeatureFile) -> list[str]:
     """Features that can't be learned from."""
     features_TD = file.read()
-    if not np.isfinite(features_TD).all():
-        frames = np.flatnonzero(~np.isfinite(features_TD).all(axis=1))
-        return [
-            f"{video.source}: features of {len(frames):,} frames, the first {frames[0]:,}, "
-            "are NaN or infinite; extract them again"
-        ]
     if len(features_TD) > 1 and not features_TD.std(axis=0).any():
         return [f"{video.source}: features are the same in every frame; extract them again"]
     return []

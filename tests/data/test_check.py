@@ -85,7 +85,7 @@ def test_twelve_problems_are_all_named_in_one_run(tmp_path: Path) -> None:
         "v00.txt:13: unknown class 'typo'; the classes are a, b, unseen",
         "v01.npy: features are 20 x 6, but the labels have 17 frames",
         "v02.txt: No such file",
-        "v03.npy: features of 1 frames, the first 5, are NaN or infinite",
+        "v03.npy: the features of frame 5 are NaN or infinite",
         "v04.npy: features are the same in every frame",
         "v05.npy: features are 4 wide, but 6 in most other videos",
         "v06.npy: features are 7 x 9",
