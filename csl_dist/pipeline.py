@@ -17,25 +17,38 @@ from csl_dist.audit.revision import AuditStore
 from csl_dist.audit.verify import Damage, Kind, forget_damage
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import RunConfig
-from csl_dist.errors import DamagedError, DataError, NotReadyError
+from csl_dist.errors import (
+    CheckpointError,
+    ConfigError,
+    CslError,
+    DamagedError,
+    DataError,
+    JobError,
+    LeakageError,
+    NotReadyError,
+)
 from csl_dist.evaluate.brought import read_scores
 from csl_dist.evaluate.stage import brought_metrics
 from csl_dist.evaluate.stage import evaluate as evaluate_stage
 from csl_dist.features.adapt import adapt
 from csl_dist.features.stage import extract as extract_stage
-from csl_dist.flag.stage import audit_fingerprint, flag
-from csl_dist.predict.follow import predict_and_follow, train_and_predict
-from csl_dist.predict.stage import predict
+from csl_dist.flag.stage import audit_fingerprint, flag, sweep_of
+from csl_dist.predict.follow import follow_training, train_and_follow
+from csl_dist.predict.plan import checkpoints_done, first_sweep
+from csl_dist.predict.stage import forget_nodes, predict
 from csl_dist.report import write_report
 from csl_dist.score.stage import score, score_versions
 from csl_dist.storage.lock import RootLock
 from csl_dist.storage.paths import RunPaths
-from csl_dist.storage.run_file import RunFile, put_run_file, read_run_config
+from csl_dist.storage.run_file import RunFile, put_run_file, read_run_config, read_run_file
 from csl_dist.storage.url import Storage
+from csl_dist.strategies import SWEEPS
 from csl_dist.training.inputs import Inputs, open_inputs
 from csl_dist.training.stage import train as train_stage
 from csl_dist.types import Split
 
+REFUSALS = (ConfigError, DataError, CheckpointError, LeakageError, NotReadyError, JobError)
+"""What a user can mend before a command goes on; JobError where Ray can't be reached."""
 PACKAGES = ("csl_dist", "numpy", "ray", "torch", "torchvision", "zarr")
 """Whose versions a run notes."""
 
@@ -56,9 +69,31 @@ def open_stage(
     """
     with damage_forgotten(config, command):
         inputs = inputs or open_inputs(config)
-        with RootLock(inputs.run.paths, command):
-            put_run(inputs)
+        with RootLock(inputs.run.paths, command), _put_unless_refused(inputs):
             yield Stage(inputs=inputs, console=console or Console(), verbose=verbose)
+
+
+@contextmanager
+def _put_unless_refused(inputs: Inputs) -> Iterator[None]:
+    """Writes down what a run is going to do; a command that is refused leaves what was there.
+
+    Otherwise `csl status` and `csl verify --repair` would go by a config that never ran.
+    """
+    root = inputs.run.paths.root
+    try:
+        read_run_file(root.url)
+        keys = (RunPaths.RUN, RunPaths.VIDEO_LIST)
+        before = {key: root.read(key) for key in keys if root.exists(key)}
+    except CslError:  # none yet, or damaged: it is written anew
+        before = {}
+    put_run(inputs)
+    try:
+        yield
+    except REFUSALS as error:
+        if not isinstance(error, DamagedError):
+            for key, data in before.items():
+                root.put_if_changed(key, data)
+        raise
 
 
 @contextmanager
@@ -118,10 +153,35 @@ def audit(stage: Stage, *, follow: bool = False) -> int:
     Returns the number of the audit: a new one, or the newest if nothing has changed since.
     """
     if follow:
-        predict_and_follow(stage)
-    else:
+        follow_training(stage)
+    return _find(stage)
+
+
+def _find(stage: Stage) -> int:
+    """Predict, score and flag with all checkpoints; in sweeps, where the config says so.
+
+    After each sweep there is an audit, and a report of it; a sweep that is done is not done again.
+    """
+    inputs, config = stage.inputs, stage.run.config.predict
+    if not config.in_sweeps:
         predict(stage)
-    return flag(stage, score(stage))
+        return flag(stage, score(stage))
+    number, has_predicted = 0, False
+    for sweep in range(first_sweep(inputs), len(SWEEPS)):
+        has_predicted |= predict(stage, sweep=sweep)
+        versions = score(stage)
+        asked = score_versions(inputs, unpredicted=True)
+        part = sweep_of(inputs, asked, checkpoints_done(inputs))
+        number = flag(stage, versions, sweep=part)
+        found = AuditStore(stage.run.paths).record(number).sweep
+        if found is None:
+            break  # all of few checkpoints
+        stage.say(f"audit {number} {found.sentence()}; report: {report(stage)}")
+        if found.settled and config.stop == "settled":
+            break
+    if has_predicted:
+        forget_nodes(stage)
+    return number
 
 
 def evaluate(stage: Stage, brought: Mapping[str, Path] | None = None) -> dict[str, Any]:
@@ -151,8 +211,8 @@ def evaluate(stage: Stage, brought: Mapping[str, Path] | None = None) -> dict[st
 def run(stage: Stage) -> dict[str, Any] | None:
     """All stages, prediction beside training; the metrics where errors are known."""
     extract(stage)
-    train_and_predict(stage)
-    number = flag(stage, score(stage))
+    train_and_follow(stage)
+    number = _find(stage)
     return evaluate_stage(stage, number) if stage.inputs.labels.has_known_errors() else None
 
 

@@ -1,6 +1,7 @@
 """Run: a configuration, its dataset, and where its results go; what every stage starts from."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 
 from csl_dist.config import RunConfig
 from csl_dist.data.dataset import Dataset
@@ -19,8 +20,10 @@ class Run:
 
 
 def open_run(config: RunConfig) -> Run:
-    """Reads the list of a dataset's videos; writes nothing."""
-    return Run(config, RunPaths(Storage(config.root)), open_dataset(config.dataset))
+    """Reads the list of a dataset's videos; writes nothing. A label file is read once for all."""
+    dataset = open_dataset(config.dataset)
+    dataset = replace(dataset, read_track=cache(dataset.read_track))
+    return Run(config, RunPaths(Storage(config.root)), dataset)
 
 
 def feature_storage(config: RunConfig) -> Storage:

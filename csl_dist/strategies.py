@@ -10,6 +10,8 @@ Strategy = NamedStrategy | tuple[int, ...]
 """A name, or the epochs themselves."""
 
 STEPS = {"every_2nd": 2, "every_5th": 5, "every_10th": 10}
+SWEEPS: tuple[NamedStrategy, ...] = ("every_10th", "every_5th", "every_2nd", "full")
+"""What prediction in sweeps takes, one after the other."""
 
 
 def known_strategy(value: object) -> object:
@@ -61,6 +63,12 @@ def selected_epochs(epochs: Sequence[int], strategy: Strategy) -> list[int]:
         picked = [*_every(ordered[:quarter], 2), *_every(ordered[quarter:], 5)]
     # A training shorter than the step still has a last checkpoint.
     return picked or ordered[-1:]
+
+
+def swept_epochs(epochs: Sequence[int], sweep: int) -> set[int]:
+    """Epochs that are done after a sweep and all before it; the last one is in the first."""
+    picked = (selected_epochs(epochs, strategy) for strategy in SWEEPS[: sweep + 1])
+    return set(sorted(epochs)[-1:]).union(*picked)
 
 
 def _every(epochs: list[int], step: int) -> list[int]:

@@ -5,6 +5,7 @@ Nothing here reads or writes anything.
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -269,6 +270,10 @@ def fingerprint(*parts: Any) -> str:
     """Sixteen hex digits that change whenever any part changes; parts are JSON-like values."""
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=_as_json)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def is_fingerprint(name: str) -> bool:
+    return re.fullmatch("[0-9a-f]{16}", name) is not None
 
 
 def array_fingerprint(array: npt.NDArray[Any]) -> str:

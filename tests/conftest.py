@@ -38,6 +38,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not starts_ray(item.nodeid.partition("::")[0]))
 
 
+def pytest_sessionfinish() -> None:
+    """Ends agents of Ray whose driver a test killed: they would stay on the machine for ever."""
+    from csl_dist.cluster.leftovers import orphans
+
+    for orphan in orphans():
+        orphan.remove()
+
+
 @cache
 def starts_ray(path: str) -> bool:
     return f'xdist_group("{RAY_GROUP}")' in (Path(__file__).parents[1] / path).read_text()

@@ -1,6 +1,8 @@
 """The files in cluster/ fit what reads them: the launcher's own schema, and KubeRay's fields."""
 
 import json
+import re
+import runpy
 import subprocess
 import sys
 from importlib.metadata import version
@@ -109,3 +111,31 @@ def test_image_lists_what_it_is_made_of() -> None:
     components = {one["name"]: one for one in json.loads(made.stdout)["components"]}
     assert components["torch"]["version"] == version("torch")
     assert "GPL" in components["libavcodec (FFmpeg, inside av)"]["licenses"][0]["license"]["name"]
+
+
+def pins(name: str) -> dict[str, str]:
+    lines = (CLUSTER.parent / name).read_text().splitlines()
+    found = (re.match(r"([\w.-]+)==([\w.+!-]+)", line) for line in lines)
+    return {re.sub("[-_.]+", "-", pin[1]).lower(): pin[2] for pin in found if pin}
+
+
+def test_hashes_are_those_of_the_pinned_versions() -> None:
+    """`make hashes` writes them anew; torch has a build for each kind of machine, and no hash."""
+    versions, hashed = pins("constraints.txt"), pins("constraints-hashes.txt")
+    assert len(hashed) > 150
+    assert {name: versions.get(name) for name in hashed} == hashed
+    assert not {"torch", "torchvision"} & hashed.keys()
+
+
+def test_database_of_holes_that_is_not_reached_is_one_sentence_and_no_failure() -> None:
+    skipped = {"name": "av", "skip_reason": "Dependency not found on PyPI"}
+    clean = {"name": "attrs", "version": "26.1", "vulns": []}
+    hole = {"id": "CVE-1", "fix_versions": ["3.2"]}
+    torn = {"name": "zarr", "version": "3.1", "vulns": [hole]}
+    told = runpy.run_path(str(CLUSTER / "holes.py"))["told"]
+    lines, code = told([skipped, skipped])
+    assert (len(lines), code) == (1, 0)
+    assert "none of 2 packages could be looked up" in lines[0]
+    assert told([clean, skipped]) == (["known holes: 0 in 1 of 2 packages that were looked up"], 0)
+    assert told([clean, torn])[0][1:] == ["zarr 3.1: CVE-1, mended in 3.2"]
+    assert told([clean, torn])[1] == 1

@@ -10,9 +10,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from commands import RunningCommand, run_csl
+from stage_bytes import planned_bytes, stored_bytes
 
 import csl_dist
 from csl_dist.audit.status import run_status
+from csl_dist.config import load_config
 
 pytestmark = pytest.mark.xdist_group("ray")
 
@@ -113,6 +115,16 @@ def test_reproduce_makes_the_papers_tables_of_a_finished_run(
         assert "toprule" in (tables / f"{name}.tex").read_text()
 
 
+def test_plan_foresees_what_every_stage_stores(
+    undisturbed: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    config = load_config(undisturbed[0])
+    planned, stored = planned_bytes(config), stored_bytes(config)
+    assert {stage: stored[stage] / planned[stage] for stage in planned} == pytest.approx(
+        dict.fromkeys(stored, 1.0), rel=0.1
+    )
+
+
 def test_status_shows_every_stage_done(
     undisturbed: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:
@@ -138,8 +150,7 @@ def test_killed_and_interrupted_run_ends_with_the_same_metrics(
     root = tmp_path / "run"
     path = tmp_path / "small.yaml"
     path.write_text(config_text(root, small_dataset))
-    stops = [
-        ("features.zarr/*/records/videos/*.json", signal.SIGKILL, -9),
+    stops = [  # kills in every other stage: tests/faults/test_kills.py
         ("transformer/fold-0/checkpoints/*/epoch-0002/meta.json", signal.SIGINT, 130),
         ("*/records/rows/fold-0/*/*.json", signal.SIGKILL, -9),
     ]

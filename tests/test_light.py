@@ -9,8 +9,18 @@ from pathlib import Path
 import pytest
 
 EXTRAS = (
-    *("cleanlab", "fastapi", "psycopg", "prometheus_client", "ray", "safetensors"),
-    *("sklearn", "sqlalchemy", "starlette", "torch", "torchvision", "uvicorn"),
+    *("cleanlab", "fastapi", "h5py", "matplotlib", "psycopg", "prometheus_client", "ray"),
+    *(
+        "safetensors",
+        "scipy",
+        "xarray",
+        "sklearn",
+        "sqlalchemy",
+        "starlette",
+        "torch",
+        "torchvision",
+        "uvicorn",
+    ),
 )
 """Packages that only extras bring."""
 LIGHT = f"""

@@ -39,13 +39,14 @@ def audit_lines(root: str) -> list[AuditLine]:
     before: tuple[AuditRecord, list[Video]] | None = None
     for number, record in store.records().items():
         videos = store.videos(number)
+        rests_on = () if record.sweep is None else (record.sweep.sentence(),)
         lines.append(
             AuditLine(
                 number=number,
                 created=record.created,
                 num_videos=sum(video.split is Split.AUDIT for video in videos),
                 num_flags=len(store.flags(number)),
-                changes=() if before is None else _changes(before, (record, videos)),
+                changes=_changes(before, (record, videos)) if before else rests_on,
             )
         )
         before = record, videos
@@ -61,6 +62,10 @@ def _changes(
         words.append(f"labels that correct audit {new.corrects}")
     elif old.corrects is not None:
         words.append("the dataset's own labels again")
+    if new.sweep is not None:
+        words.append(new.sweep.sentence())
+    elif old.sweep is not None:
+        words.append("rests on all checkpoints")
     settings = _changed_settings(config_as_dict(old.config), config_as_dict(new.config))
     words += settings[:MAX_NAMED]
     if len(settings) > MAX_NAMED:

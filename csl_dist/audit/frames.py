@@ -47,6 +47,9 @@ class FrameScores:
     def __repr__(self) -> str:
         return f"FrameScores({len(self._places)} videos)"
 
+    def __contains__(self, video: str) -> bool:
+        return video in self._places
+
     def read(self, video: str, name: str) -> FloatArray:
         """One of FRAME_SCORES (T,) of a video; NaN on frames without a label."""
         start, stop = self._places[video]

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from csl_dist.audit.frames import FrameScores
+from csl_dist.audit.notebook import Flags, audit_html
 from csl_dist.audit.revision import AuditStore
 from csl_dist.config import COMMITTEE
 from csl_dist.data.layouts import listed_in
@@ -21,8 +22,15 @@ from csl_dist.flag.calibration import AnyCalibration
 from csl_dist.flag.edit_calibration import EditCalibration
 from csl_dist.flag.edit_rule import read_families
 from csl_dist.flag.edits.conventions import Convention
+from csl_dist.flag.facts import FACT_COLUMNS, frame_facts
 from csl_dist.flag.record import AuditRecord
-from csl_dist.measures import SUSPICION, base_and_smoothing
+from csl_dist.measures import (
+    FRAME_SCORES,
+    PAPERS_SCORE,
+    SCORE_NAMES,
+    SUSPICION,
+    base_and_smoothing,
+)
 from csl_dist.predict.trajectories import Trajectory, TrajectoryStore
 from csl_dist.score.ensemble import Scale, ensemble_score
 from csl_dist.score.formulas import (
@@ -100,6 +108,17 @@ class Audit:
         num_videos = len(self.held_out_videos())
         return f"Audit({self.paths.root.url!r}, {num_videos} videos, revision {self.revision})"
 
+    def _repr_html_(self) -> str:
+        videos = [v for v in self.held_out_videos() if v.split is Split.AUDIT]
+        facts = {
+            "run": self.paths.root.url,
+            "audit": f"{self.revision} of {len(self.revisions)}" if self.revision else "none yet",
+            "videos": f"{len(videos):,}",
+            "classes": ", ".join(self.classes),
+            "scorers": ", ".join(self.scorers),
+        }
+        return audit_html(facts, self.flags() if self.has_flags else None, self.missing())
+
     @property
     def record(self) -> AuditRecord:
         """What decided on the flags; NotReadyError where there are none yet."""
@@ -152,8 +171,9 @@ class Audit:
 
     def missing(self) -> list[str]:
         """What an unfinished run lacks, a sentence each; empty where all is there."""
-        if self.has_flags:
-            return []
+        if self._record is not None:
+            sweep = self._record.sweep
+            return [f"audit {self.revision} {sweep.sentence()}"] if sweep else []
         sentences = []
         wanted = [video.id for video in self.held_out_videos()]
         for scorer in self.scorers:
@@ -171,15 +191,15 @@ class Audit:
         `worst` and `mean` are of the score that decides on flags, over the video's frames.
         """
         flags = self.flags() if self.has_flags else pd.DataFrame({"video": []})
-        num_flags = flags.video.value_counts()
-        rows = []
-        for video in self.held_out_videos():
-            if video.split is not Split.AUDIT:
-                continue
-            row = {"video": video.id, "flags": int(num_flags.get(video.id, 0))}
-            rows.append(row | self._video_facts(video.id))
-        columns = ["video", "frames", "seconds", "flags", "worst", "mean"]
-        table = pd.DataFrame(rows, columns=columns)
+        facts = self._audits.video_facts(self.revision) if self.has_flags else None
+        if facts is None:
+            audited = (v.id for v in self.held_out_videos() if v.split is Split.AUDIT)
+            facts = pd.DataFrame(
+                [(video, *self._video_facts(video)) for video in audited],
+                columns=list(FACT_COLUMNS),
+            )
+        num_flags = facts.video.map(flags.video.value_counts()).fillna(0).astype(int)
+        table = facts.assign(flags=num_flags)[[*FACT_COLUMNS[:3], "flags", *FACT_COLUMNS[3:]]]
         return table.sort_values(["worst", "video"], ascending=[False, True], ignore_index=True)
 
     def flags(
@@ -193,7 +213,7 @@ class Audit:
         from_seconds: float | None = None,
         to_seconds: float | None = None,
         below: bool = False,
-    ) -> pd.DataFrame:
+    ) -> Flags:
         """Flagged spans, worst first; those that fit all that is given, the first `top` of them.
 
         A label is the annotated or the suggested one; a time range is touched, not enclosed.
@@ -215,7 +235,7 @@ class Audit:
             table = table[table.stop_seconds > from_seconds]
         if to_seconds is not None:
             table = table[table.start_seconds < to_seconds]
-        return table.head(top if top is not None else len(table)).reset_index(drop=True)
+        return Flags(table.head(top if top is not None else len(table)).reset_index(drop=True))
 
     @cached_property
     def _flags(self) -> pd.DataFrame:
@@ -250,6 +270,8 @@ class Audit:
         store, made = self._scores, self._version(video, scorer)
         names = store.names(video, scorer, made)
         columns = {name: store.read(video, scorer, name, made) for name in names}
+        if self.settings.scorer == COMMITTEE and video in self._frames:
+            columns |= {name: self._frames.read(video, name) for name in FRAME_SCORES}
         classes = np.array([*self.classes, ""], dtype=object)
         return pd.DataFrame(
             {
@@ -265,8 +287,14 @@ class Audit:
     ) -> FloatArray:
         """One score (T,) of a video, smoothed as its name ends; NaN on frames without a label.
 
+        `suspicion` and `order` are of all scorers together, where the rule of the audit is `edits`.
         Under other `labels`, only frames whose label differs are computed anew.
         """
+        if name in FRAME_SCORES:
+            return self._frame_score(self._known(video), name, labels)
+        if name not in SCORE_NAMES:
+            known = nearest(name, (*SCORE_NAMES, *FRAME_SCORES))
+            raise DataError(f"there is no score {name!r}; {known}")
         scorer = self._scorer(scorer)
         base, smoothing = base_and_smoothing(name)
         score_T = self._scores.read(video, scorer, base, self._version(self._known(video), scorer))
@@ -288,7 +316,7 @@ class Audit:
         """
         settings, scales = self.settings, self.record.scales
         if settings.scorer == COMMITTEE:
-            return self._suspicion(self._known(video), labels)
+            return self._frame_score(self._known(video), SUSPICION, labels)
         name = settings.flag.score
         if scales is None or settings.framewise is None:
             return self.score(video, name, labels=labels, scorer=settings.scorer)
@@ -299,10 +327,18 @@ class Audit:
             (temporal, framewise),
         )
 
-    def _suspicion(self, video: str, labels: Labels | None) -> FloatArray:
-        suspicion_T = self._frames.read(video, SUSPICION)
+    def _frame_score(self, video: str, name: str, labels: Labels | None) -> FloatArray:
+        if self.settings.scorer != COMMITTEE:
+            rule = self.settings.flag.rule
+            raise DataError(f"the audit's rule is {rule}; only audits by `edits` have {name!r}")
+        score_T = self._frames.read(video, name)
         if labels is None:
-            return suspicion_T
+            return score_T
+        if name != SUSPICION:
+            raise DataError(f"{name!r} is known for the audit's own labels alone; `csl relabel`")
+        return self._suspicion_under(video, score_T, labels)
+
+    def _suspicion_under(self, video: str, suspicion_T: FloatArray, labels: Labels) -> FloatArray:
         calibration, annotation = self._calibration, self.annotation(video)
         assert isinstance(calibration, EditCalibration), "every audit by this rule has one"
         given_T = class_ids(labels, self.classes, video, annotation.num_frames)
@@ -511,18 +547,15 @@ class Audit:
                 rescored_T[frames] = scores[base]
         return rescored_T
 
-    def _video_facts(self, video: str) -> dict[str, float]:
+    def _video_facts(self, video: str) -> tuple[float, float, float, float]:
         try:
             annotation = self.annotation(video)
             score_T = (
-                self.deciding_score(video) if self.has_flags else self.score(video, "smoothed")
+                self.deciding_score(video) if self.has_flags else self.score(video, PAPERS_SCORE)
             )
         except NotReadyError:
-            return {}
-        facts = {"frames": annotation.num_frames, "seconds": float(annotation.times_T[-1])}
-        if not np.isnan(score_T).all():
-            facts |= {"worst": float(np.nanmax(score_T)), "mean": float(np.nanmean(score_T))}
-        return facts
+            return np.nan, np.nan, np.nan, np.nan
+        return frame_facts(annotation, score_T)
 
     def _store(self, scorer: str) -> TrajectoryStore:
         return TrajectoryStore(self.paths.scorer(scorer))

@@ -63,13 +63,17 @@ class Relabelled:
         return _untouched(self.after.flags(), self.before.flags())
 
 
+class UnchangedLabelsError(DataError):
+    """The newest audit has these labels already: there is nothing to make."""
+
+
 def relabel(root: str, labels: Path) -> Relabelled:
     """Makes a new audit of a run under corrected labels in the dataset's own layout."""
     before = open_audit(root)
     record = before.record
     changed = changed_annotations(before, labels)
     if not changed:
-        raise DataError(
+        raise UnchangedLabelsError(
             f"the labels in {labels} are those of audit {before.revision} already; correct some, "
             "or give the folder that holds the corrected ones"
         )

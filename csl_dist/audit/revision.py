@@ -6,6 +6,7 @@ measured of it afterwards, are added. A number is used once, also when its audit
 """
 
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -44,7 +45,8 @@ class AuditStore:
 
     def _with(self, *files: str) -> list[int]:
         keys = (key.split("/") for key in self._paths.audits.list_keys())
-        return sorted({int(number) for number, *rest in keys if rest and rest[-1] in files})
+        found = {number for number, *rest in keys if rest and rest[-1] in files}
+        return sorted(int(number) for number in found if re.fullmatch("[0-9]+", number))
 
     def newest(self) -> int | None:
         return max(self.numbers(), default=None)
@@ -94,6 +96,12 @@ class AuditStore:
 
     def calibration(self, number: int) -> AnyCalibration:
         return self._folder(number).read_json(RunPaths.CALIBRATION, calibration_from)
+
+    def video_facts(self, number: int) -> pd.DataFrame | None:
+        """What each audited video is as a whole; None of an audit of an earlier csl_dist."""
+        if not self._folder(number).exists(RunPaths.VIDEO_FACTS):
+            return None
+        return self._table(number, RunPaths.VIDEO_FACTS)
 
     def outliers(self, number: int) -> list[str]:
         """Videos that are far off as a whole."""
@@ -157,6 +165,7 @@ class AuditStore:
         folder.delete_folder()  # what an interrupted command left
         put_videos(folder, videos)
         put_table(folder, RunPaths.FLAGS, decision.flags)
+        put_table(folder, RunPaths.VIDEO_FACTS, decision.facts)
         folder.put(RunPaths.FLAGS_CSV, csv_bytes(decision.flags))
         folder.put_json(RunPaths.CALIBRATION, decision.calibration.as_json())
         if len(decision.below):
@@ -174,7 +183,7 @@ class AuditStore:
             folder.put(RunPaths.OUTLIERS, csv_bytes(outliers))
         if corrections is not None:
             put_table(folder, RunPaths.CORRECTIONS, corrections)
-        keys = folder.list_keys()
+        keys = sorted(folder.list_keys())  # file systems list in an order of their own
         digests = at_once(lambda key: digest_of(folder.read(key)), keys)
         files = dict(zip(keys, digests, strict=True))
         folder.put_json(RunPaths.AUDIT, record.as_json() | {FILES: files})
@@ -239,9 +248,11 @@ class AuditStore:
 
     def _remove_files(self, number: int, facts: dict[str, str]) -> None:
         folder = self._paths.audit(number)
+        keys = folder.list_keys()
+        folder.refuse_outside(keys)
         folder.put_json(RunPaths.REMOVED, facts)
         folder.delete(RunPaths.AUDIT)
-        for key in folder.list_keys():
+        for key in keys:
             if key != RunPaths.REMOVED:
                 folder.delete(key)
 

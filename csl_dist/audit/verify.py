@@ -24,6 +24,7 @@ from csl_dist.score.settings import AuditSettings
 from csl_dist.score.store import ScoreStore, version_of
 from csl_dist.storage.ledger import Unit
 from csl_dist.storage.paths import RunPaths
+from csl_dist.storage.review_digest import TABLE, row_digest
 from csl_dist.storage.run_file import (
     identity_of,
     read_run_config,
@@ -320,6 +321,20 @@ def _audit_damages(store: AuditStore, number: int) -> list[Damage]:
     ]
 
 
+def _damaged_decisions(database: sqlite3.Connection) -> str:
+    """Which decisions are not as they were saved; "ok" for none."""
+    database.row_factory = sqlite3.Row
+    found = database.execute(f"PRAGMA table_info({TABLE})").fetchall()
+    columns = [row["name"] for row in found]
+    if not columns:
+        return "there is no table of decisions in it"
+    if "digest" not in columns:
+        return "ok"  # of an earlier csl_dist
+    rows = map(dict, database.execute(f"SELECT * FROM {TABLE} WHERE digest IS NOT NULL"))
+    wrong = [str(row["number"]) for row in rows if row["digest"] != row_digest(row)]
+    return f"decision {', '.join(wrong)} is not as it was saved" if wrong else "ok"
+
+
 def _review_checks(paths: RunPaths) -> list[Check]:
     if not paths.root.is_local or not (file := Path(paths.root.url) / RunPaths.REVIEWS).is_file():
         return []
@@ -329,6 +344,8 @@ def _review_checks(paths: RunPaths) -> list[Check]:
             uri = f"{file.as_uri()}?mode=ro"
             with contextlib.closing(sqlite3.connect(uri, uri=True)) as database:
                 [[answer], *_] = database.execute("PRAGMA integrity_check").fetchall()
+                if answer == "ok":
+                    answer = _damaged_decisions(database)
         except sqlite3.Error as error:
             answer = str(error)
         what = f"decisions of reviewers in {file}: {answer}"

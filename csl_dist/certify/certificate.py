@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
 from csl_dist.certify.estimate import Estimate, Judged, estimate, estimated_recall, judged
@@ -85,8 +84,8 @@ def certificate(
     chosen = {int(i) for one in drawn for i in one}
     wrong_of = {i: share for i, share in wrong_of.items() if i in chosen}
     strata = [
-        judged(one, wrong_of, people.seconds_N, np.flatnonzero(people.stratum_N == h))
-        for h, one in enumerate(drawn)
+        judged(one, wrong_of, people.seconds_N, own, suspicion)
+        for one, own, suspicion in zip(drawn, people.own(), people.suspicion(), strict=True)
     ]
     found = estimate(strata, confidence=sample.confidence, seed=sample.seed)
     return Certificate(
@@ -95,7 +94,9 @@ def certificate(
         hours=float(people.seconds_N.sum() / 3600),
         judged=len(wrong_of),
         wrong=found,
-        recall=estimated_recall(strata, confidence=sample.confidence, seed=sample.seed),
+        recall=estimated_recall(
+            strata, people.num_flagged, confidence=sample.confidence, seed=sample.seed
+        ),
         classes=tuple(_classes(sample, segments, drawn, wrong_of)),
         claim=claim,
         still_needed=_still_needed(strata, sample, claim, len(wrong_of)),
@@ -150,13 +151,8 @@ def _classes(
     for label in segments.label.unique():
         is_own_N = (segments.label == label).to_numpy(dtype=bool)
         strata = [
-            judged(
-                one[is_own_N[one]],
-                wrong_of,
-                people.seconds_N,
-                np.flatnonzero((people.stratum_N == h) & is_own_N),
-            )
-            for h, one in enumerate(drawn)
+            judged(one[is_own_N[one]], wrong_of, people.seconds_N, own[is_own_N[own]], suspicion)
+            for one, own, suspicion in zip(drawn, people.own(), people.suspicion(), strict=True)
         ]
         num_judged = sum(bool(is_own_N[i]) for i in wrong_of)
         if num_judged:

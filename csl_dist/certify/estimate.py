@@ -1,21 +1,21 @@
 """From judged segments to the share of wrong seconds, with an interval.
 
-Footage of judged segments is known. The share of wrong seconds in the rest of a stratum has a beta
-distribution by its draws, with a third of a draw of each outcome before them, and the rest is so
-many segments, of which each is right or wrong. The dataset's share is the sum over strata; its
-interval is taken from many simulated datasets.
+Footage of judged segments is known. How much of the rest of each stratum is wrong follows from the
+draws in it and, by `model`, in the others; the rest is so many segments, of which each is right or
+wrong. The dataset's share is the sum over strata; its interval is taken from many simulated
+datasets.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from csl_dist.certify.model import simulated_shares
 from csl_dist.types import FloatArray, IntArray
 
 SIMULATIONS = 4000
-PRIOR = 1 / 3
-"""Draws of each outcome that a stratum is thought to have before any (Kerman's neutral prior)."""
+TINY = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,40 +32,29 @@ class Judged:
     """Independent draws that tell as much as those judged, of which some are of one segment."""
     wrong: float
     """Mean wrong share over the draws; 0 without any."""
-    rest: int
+    squared: float
+    """Mean square of the wrong share; as much as `wrong` where segments are wrong as a whole."""
+    rest: float
     """Segments of equal length that tell as much as those that were not judged."""
+    suspicion: float
+    """Where the stratum lies among all footage, in standard deviations; high is suspicious."""
 
     @property
-    def mean(self) -> float:
-        """Wrong seconds that are expected in all."""
-        share = (PRIOR + self.draws * self.wrong) / (2 * PRIOR + self.draws)
-        share = self.wrong if self.draws else share
-        return self.wrong_seconds + (self.seconds - self.known_seconds) * share
+    def left_seconds(self) -> float:
+        left = self.seconds - self.known_seconds
+        return left if left > 1e-9 * self.seconds else 0.0
 
     def scaled(self, factor: float) -> "Judged":
         """What so many times the draws would show, if they showed the same."""
         known = min(self.seconds, self.known_seconds * factor)
-        return Judged(
-            seconds=self.seconds,
+        left = (self.seconds - known) / max(self.left_seconds, 1e-9)
+        return replace(
+            self,
             known_seconds=known,
             wrong_seconds=known * self.wrong,
             draws=self.draws * factor,
-            wrong=self.wrong,
-            rest=max(1, round(self.rest * (self.seconds - known) / self._left)),
+            rest=self.rest * left,
         )
-
-    @property
-    def _left(self) -> float:
-        return max(self.seconds - self.known_seconds, 1e-9)
-
-    def simulated(self, rng: np.random.Generator) -> FloatArray:
-        """Wrong seconds (S,) in all, each of a dataset that could be."""
-        if self.known_seconds >= self.seconds * (1 - 1e-9):
-            return np.full(SIMULATIONS, self.wrong_seconds)
-        hits = self.draws * self.wrong
-        share_S = rng.beta(PRIOR + hits, PRIOR + self.draws - hits, SIMULATIONS)
-        rest_S = rng.binomial(self.rest, share_S) / self.rest
-        return self.wrong_seconds + (self.seconds - self.known_seconds) * rest_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,51 +67,102 @@ class Estimate:
 
 
 def judged(
-    draws: IntArray, wrong_of: Mapping[int, float], seconds_N: FloatArray, own: IntArray
+    draws: IntArray,
+    wrong_of: Mapping[int, float],
+    seconds_N: FloatArray,
+    own: IntArray,
+    suspicion: float = 0.0,
 ) -> Judged:
     """Of the segments `own`: `draws` among them, and the wrong share of those judged."""
-    known = np.array([i for i in own if int(i) in wrong_of], dtype=np.int64)
-    unknown = np.setdiff1d(own, known)
-    wrong_known = np.array([wrong_of[int(i)] for i in known])
-    told = [int(i) for i in draws if int(i) in wrong_of]
-    counts = np.unique(told, return_counts=True)[1] if told else np.array([1])
-    left_N = seconds_N[unknown]
+    wrong_N = np.array([wrong_of.get(int(i), np.nan) for i in own])
+    is_known_N = ~np.isnan(wrong_N)
+    known_seconds_N = seconds_N[own[is_known_N]]
+    told = np.array([wrong_of[int(i)] for i in draws if int(i) in wrong_of])
+    counts = np.bincount([int(i) for i in draws if int(i) in wrong_of]) if len(told) else np.ones(1)
+    left_N = seconds_N[own[~is_known_N]]
     return Judged(
         seconds=float(seconds_N[own].sum()),
-        known_seconds=float(seconds_N[known].sum()),
-        wrong_seconds=float(wrong_known @ seconds_N[known]) if len(known) else 0.0,
+        known_seconds=float(known_seconds_N.sum()),
+        wrong_seconds=float(wrong_N[is_known_N] @ known_seconds_N),
         draws=len(told) ** 2 / float((counts**2).sum()),
-        wrong=float(np.mean([wrong_of[i] for i in told])) if told else 0.0,
-        rest=max(1, round(left_N.sum() ** 2 / (left_N**2).sum())) if len(left_N) else 1,
+        wrong=float(told.mean()) if len(told) else 0.0,
+        squared=float((told**2).mean()) if len(told) else 0.0,
+        rest=float(left_N.sum() ** 2 / (left_N**2).sum()) if len(left_N) else 0.0,
+        suspicion=suspicion,
     )
+
+
+def simulated(
+    strata: Sequence[Judged], *, seed: int, num_simulations: int = SIMULATIONS
+) -> FloatArray:
+    """Wrong seconds (H, S) of each stratum, of datasets that could be."""
+    rng = np.random.default_rng(seed)
+    draws_H = np.array([one.draws for one in strata])
+    wrong_H = draws_H * np.array([one.wrong for one in strata])
+    spread = _spread(strata)
+    share_SH = simulated_shares(
+        np.array([one.suspicion for one in strata]),
+        draws_H / spread,
+        wrong_H / spread,
+        num_simulations,
+        rng,
+    )
+    seconds_HS = np.empty((len(strata), num_simulations))
+    for h, one in enumerate(strata):
+        seconds_HS[h] = one.wrong_seconds
+        if one.left_seconds:
+            num_left = max(1, round(one.rest / spread))
+            left_S = rng.binomial(num_left, share_SH[:, h]) / num_left
+            seconds_HS[h] += one.left_seconds * left_S
+    return seconds_HS
+
+
+def _spread(strata: Sequence[Judged]) -> float:
+    """How much wrong shares vary, of what they would if segments were wrong as a whole or not at
+    all; two whole errors are thought to have been seen before any."""
+    wrong = sum(one.draws * one.wrong for one in strata)
+    squared = sum(one.draws * one.squared for one in strata)
+    return (2 + squared) / (2 + wrong)
 
 
 def estimate(strata: Sequence[Judged], *, confidence: float, seed: int = 0) -> Estimate:
     """The share of wrong seconds."""
-    rng = np.random.default_rng(seed)
-    seconds = sum(one.seconds for one in strata)
-    total_S = sum((one.simulated(rng) for one in strata), start=np.zeros(SIMULATIONS)) / seconds
-    return _interval(total_S, sum(one.mean for one in strata) / seconds, confidence)
+    return wrong_share(strata, simulated(strata, seed=seed), confidence)
 
 
-def estimated_recall(strata: Sequence[Judged], *, confidence: float, seed: int = 0) -> Estimate:
-    """The share of all wrong seconds that the first stratum holds: what is flagged."""
-    rng = np.random.default_rng(seed)
-    by_stratum_HS = np.stack([one.simulated(rng) for one in strata])
+def wrong_share(strata: Sequence[Judged], seconds_HS: FloatArray, confidence: float) -> Estimate:
+    """The same from datasets that were simulated already."""
+    return _interval(seconds_HS.sum(axis=0) / sum(one.seconds for one in strata), confidence)
+
+
+def estimated_recall(
+    strata: Sequence[Judged], num_flagged: int, *, confidence: float, seed: int = 0
+) -> Estimate:
+    """The share of all wrong seconds that the first strata hold: what is flagged."""
+    by_stratum_HS = simulated(strata, seed=seed)
     total_S = by_stratum_HS.sum(axis=0)
-    share_S = np.divide(by_stratum_HS[0], total_S, out=np.ones_like(total_S), where=total_S > 0)
-    expected = sum(one.mean for one in strata)
-    return _interval(share_S, strata[0].mean / expected if expected else 1.0, confidence)
+    flagged_S = by_stratum_HS[:num_flagged].sum(axis=0)
+    share_S = np.divide(flagged_S, total_S, out=np.ones_like(total_S), where=total_S > 0)
+    return _interval(share_S, confidence)
 
 
-def _interval(values_S: FloatArray, share: float, confidence: float) -> Estimate:
+def _interval(values_S: FloatArray, confidence: float) -> Estimate:
     tail = (1 - confidence) / 2
     low, high = (float(bound) for bound in np.quantile(values_S, [tail, 1 - tail]))
-    return Estimate(share=share, low=min(low, share), high=max(high, share))
+    return Estimate(share=float(values_S.mean()), low=low, high=high)
 
 
-def next_stratum(strata: Sequence[Judged], seed: int = 0) -> int:
-    """The stratum of which one more review makes the estimate surer than of any other."""
-    rng = np.random.default_rng(seed)
-    gains = [float(one.simulated(rng).var()) / (one.draws + 1) for one in strata]
-    return int(np.argmax(gains))
+def next_stratum(
+    strata: Sequence[Judged], seconds_HS: FloatArray, is_open_H: Sequence[bool] | None = None
+) -> int:
+    """The stratum of which one more review makes the estimate surer than of any other.
+
+    `seconds_HS` is what `simulated` says of them; `is_open_H` where there is anything left to draw.
+    Where no simulated dataset has an error, the stratum with most footage left is next.
+    """
+    draws_H = np.array([one.draws for one in strata])
+    left_H = np.array([one.left_seconds for one in strata])
+    gains_H = seconds_HS.var(axis=1) / (draws_H + 1) + TINY * left_H
+    if is_open_H is not None:
+        gains_H = np.where(is_open_H, gains_H, -1.0)
+    return int(np.argmax(gains_H))

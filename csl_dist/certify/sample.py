@@ -12,7 +12,7 @@ import pandas as pd
 
 from csl_dist.audit.reader import Audit
 from csl_dist.certify.sampling import Population, drawn, population
-from csl_dist.errors import NotReadyError
+from csl_dist.errors import DataError, NotReadyError
 from csl_dist.storage.paths import RunPaths
 from csl_dist.types import IntArray
 
@@ -53,6 +53,11 @@ def population_of(segments: pd.DataFrame) -> Population:
 
 def draws_of(sample: Sample, people: Population) -> list[IntArray]:
     """The segments behind each draw, by stratum."""
+    if len(sample.draws) != people.num_strata:
+        raise DataError(
+            f"the sample was drawn by an earlier version, from {len(sample.draws)} groups instead "
+            f"of {people.num_strata}; delete {RunPaths.SAMPLE} of the audit and draw it again"
+        )
     return drawn(people, sample.draws, seed=sample.seed)
 
 

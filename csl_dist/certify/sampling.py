@@ -8,19 +8,24 @@ draws add to those before.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
+from csl_dist.certify.model import simulated_shares
 from csl_dist.types import FloatArray, IntArray
 
-UNFLAGGED_SHARES = (0.04, 0.12, 0.84)
+FLAGGED_PARTS = 2
+"""Of the flagged footage, by how likely flags are right."""
+UNFLAGGED_SHARES = (0.01, 0.02, 0.04, 0.08, 0.16, 0.69)
 """Of the unflagged footage, the most suspicious first."""
-GUESSES = (0.5, 0.1, 0.03, 0.005)
-"""Share of wrong seconds in each stratum, before anybody has looked."""
-GROWTH = 1.25
-"""By how much a stratum grows when it is drawn from again."""
-LEAST_DRAWS = 6
-"""In each stratum: with fewer, a rare error is never seen."""
+GROWTH, LEAST_GROWTH = 1.05, 2
+"""By how much a stratum grows when it is drawn from again. Small steps, as what the last one draws
+beyond need is reviewed for nothing."""
+LEAST_DRAWS = 4
+"""In each stratum."""
+NUM_THOUGHT = 1000
+"""Datasets that are thought of before anybody has looked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +34,9 @@ class Population:
 
     seconds_N: FloatArray
     stratum_N: IntArray
+    """The most suspicious footage is in stratum 0."""
+    num_flagged: int = 0
+    """Strata of flagged segments, the first ones."""
 
     @property
     def num_strata(self) -> int:
@@ -39,24 +47,47 @@ class Population:
         totals_H = np.bincount(self.stratum_N, self.seconds_N, minlength=self.num_strata)
         return totals_H / totals_H.sum()
 
-    def sizes(self) -> IntArray:
-        """Number (H,) of segments in each stratum."""
-        return np.bincount(self.stratum_N, minlength=self.num_strata)
+    def suspicion(self) -> FloatArray:
+        """Where each stratum (H,) lies among all footage, in standard deviations.
+
+        The mean over the stratum, if suspicion were normally distributed: no more than the order of
+        segments is used.
+        """
+        weights_H = self.weights()
+        normal = NormalDist()
+        inner = 1 - np.cumsum(weights_H)[:-1]
+        densities = [normal.pdf(normal.inv_cdf(float(share))) for share in inner]
+        return np.diff([0.0, *densities, 0.0]) / weights_H
+
+    def own(self) -> list[IntArray]:
+        """The segments of each stratum."""
+        return [np.flatnonzero(self.stratum_N == h) for h in range(self.num_strata)]
 
 
 def population(seconds_N: FloatArray, score_N: FloatArray, flagged_N: FloatArray) -> Population:
     """Strata from suspicion: flagged segments, and the others by their score.
 
-    `flagged_N` is NaN where a segment has no flag. A stratum that would be empty is left out.
+    `flagged_N` is NaN where a segment has no flag, else how likely the flag is right. A stratum
+    that would be empty is left out.
     """
+    is_flagged_N = ~np.isnan(flagged_N)
     stratum_N = np.zeros(len(seconds_N), dtype=np.int64)
-    rest = np.flatnonzero(np.isnan(flagged_N))
-    order = rest[np.argsort(-score_N[rest], kind="stable")]
-    if len(order):
-        reached = np.cumsum(seconds_N[order]) - seconds_N[order] / 2
-        edges = np.cumsum(UNFLAGGED_SHARES[:-1]) * seconds_N[order].sum()
-        stratum_N[order] = 1 + np.searchsorted(edges, reached)
-    return Population(seconds_N=seconds_N, stratum_N=np.unique(stratum_N, return_inverse=True)[1])
+    shares = (1 / FLAGGED_PARTS,) * FLAGGED_PARTS
+    order = np.lexsort((-score_N, -np.nan_to_num(flagged_N, nan=-1.0)))
+    flagged, others = order[is_flagged_N[order]], order[~is_flagged_N[order]]
+    stratum_N[flagged] = _parts(seconds_N[flagged], shares)
+    stratum_N[others] = FLAGGED_PARTS + _parts(seconds_N[others], UNFLAGGED_SHARES)
+    found, numbers_N = np.unique(stratum_N, return_inverse=True)
+    return Population(
+        seconds_N=seconds_N, stratum_N=numbers_N, num_flagged=int((found < FLAGGED_PARTS).sum())
+    )
+
+
+def _parts(seconds_N: FloatArray, shares: Sequence[float]) -> IntArray:
+    """The part (N,) of each segment, if the footage is cut into these shares."""
+    reached = np.cumsum(seconds_N) - seconds_N / 2
+    edges = np.cumsum(shares[:-1]) * seconds_N.sum()
+    return np.searchsorted(edges, reached)
 
 
 def drawn(people: Population, draws_H: Sequence[int], *, seed: int) -> list[IntArray]:
@@ -77,19 +108,21 @@ def drawn(people: Population, draws_H: Sequence[int], *, seed: int) -> list[IntA
 
 def _evenly(count: int) -> FloatArray:
     """Van der Corput's sequence, whose every first part is evenly spread over 0 to 1."""
-    result = np.zeros(count)
-    for i in range(count):
-        number, place = i, 0.5
-        while number:
-            result[i] += place * (number & 1)
-            number >>= 1
-            place /= 2
+    numbers = np.arange(count)
+    result, place = np.zeros(count), 0.5
+    while numbers.any():
+        result += place * (numbers & 1)
+        numbers >>= 1
+        place /= 2
     return result
 
 
-def allocation(people: Population, guesses_H: FloatArray, num_reviews: int) -> list[int]:
-    """Draws (H,) that make the estimate surest (Neyman); at least some in each stratum."""
-    wishes_H = people.weights() * np.sqrt(guesses_H * (1 - guesses_H))
+def allocation(people: Population, num_reviews: int) -> list[int]:
+    """Draws (H,) that make the estimate surest (Neyman) by what suspicion alone tells."""
+    none_H = np.zeros(people.num_strata)
+    rng = np.random.default_rng(0)
+    share_SH = simulated_shares(people.suspicion(), none_H, none_H, NUM_THOUGHT, rng)
+    wishes_H = people.weights() * np.sqrt(share_SH * (1 - share_SH)).mean(axis=0)
     draws_H = np.maximum(LEAST_DRAWS, np.round(num_reviews * wishes_H / wishes_H.sum()))
     return [int(n) for n in draws_H]
 
@@ -97,5 +130,5 @@ def allocation(people: Population, guesses_H: FloatArray, num_reviews: int) -> l
 def grown(draws_H: Sequence[int], stratum: int) -> list[int]:
     """The draws with some more in a stratum."""
     grown_H = list(draws_H)
-    grown_H[stratum] = int(GROWTH * grown_H[stratum]) + 4
+    grown_H[stratum] = int(GROWTH * grown_H[stratum]) + LEAST_GROWTH
     return grown_H

@@ -4,6 +4,7 @@ A user's mistake ends in one sentence on stderr and exit code 2; an interrupted 
 go on and exits with 130. Heavy imports wait until a command needs them.
 """
 
+import errno
 import os
 import shlex
 import sys
@@ -47,9 +48,11 @@ OtherScores = Annotated[
 Revision = Annotated[int | None, typer.Option(help="Number of the audit; the newest if left out.")]
 
 EXTRAS = {
-    "run": ("cleanlab", "ray", "safetensors", "sklearn", "torch", "torchvision"),
+    "run": ("cleanlab", "ray", "safetensors", "scipy", "sklearn", "torch", "torchvision"),
     "serve": ("alembic", "fastapi", "prometheus_client", "sqlalchemy", "starlette", "uvicorn"),
     "postgres": ("psycopg",),
+    "formats": ("h5py", "xarray"),
+    "figures": ("matplotlib",),
 }
 """Packages that not every install has, by the extra that brings them."""
 
@@ -82,6 +85,11 @@ def main(*command: str) -> None:
     except CslError as error:
         complain("error", str(error))
         code = 2
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        complain("error", f"{str(error.filename)[:80]!r}… is longer than any file's name can be")
+        code = 2
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         extras = [extra for extra, names in EXTRAS.items() if package in names]
@@ -105,6 +113,7 @@ def main(*command: str) -> None:
         code = end.code if isinstance(end.code, int) else 1
     if code == INTERRUPTED:
         _say_how_to_resume(arguments)
+        _expect_end()
         # A local Ray ends with this process. Shutting it down first, while its threads still
         # wait for work that will never come, can crash.
         os._exit(INTERRUPTED)
@@ -150,11 +159,28 @@ def load_config(path: Path, overrides: list[str]) -> "RunConfig":
     return load_config(path, overrides)
 
 
+def load_writable(path: Path, overrides: list[str]) -> "RunConfig":
+    """The config of a run that is written to; where its root can't be, nothing else is begun."""
+    from csl_dist.storage.url import Storage
+
+    config = load_config(path, overrides)
+    Storage(config.root).refuse_unwritable()
+    return config
+
+
 def shown_path(path: str) -> str:
     """A local path from where the user is, if that is shorter."""
     if "://" in path:
         return path
     return min(path, os.path.relpath(path), key=len)
+
+
+def _expect_end() -> None:
+    """Nobody has to be told that the command was ended."""
+    if sys.modules.get("ray") is not None:
+        from csl_dist.cluster.end_notice import END_NOTICE
+
+        END_NOTICE.cancel()
 
 
 def _leave_ray() -> None:

@@ -7,17 +7,30 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from csl_dist.cli.app import ConfigPath, Overrides, app, complain, console, load_config, say
+from csl_dist.cli.app import (
+    ConfigPath,
+    Overrides,
+    app,
+    complain,
+    console,
+    load_config,
+    say,
+    shown_path,
+)
 from csl_dist.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from csl_dist.config import RunConfig
     from csl_dist.cost.recipes import Machine
     from csl_dist.data.check import VideoFacts
     from csl_dist.data.dataset import Dataset
     from csl_dist.data.facts import DatasetFacts
+    from csl_dist.data.layouts.layout import Draft
+
+PROBLEMS_SHOWN = 3
+"""Of `csl init`; `csl check` lists all."""
 
 
 @app.command(rich_help_panel="Dataset")
@@ -33,14 +46,8 @@ def init(
     """Look at a dataset on disk or in a bucket; write a config that fits it and this machine."""
     from csl_dist.cost.recipes import RecipeName, chosen_settings, recipe_text, this_machine
     from csl_dist.data.facts import dataset_facts
-    from csl_dist.data.init import (
-        config_text,
-        draft_config,
-        told,
-        with_even_folds,
-        with_settings,
-    )
-    from csl_dist.data.layouts import read_dataset
+    from csl_dist.data.init import config_text, draft_config, with_even_folds, with_settings
+    from csl_dist.data.layouts import read_dataset, read_labelled
     from csl_dist.storage.files import place
 
     if os.path.lexists(out):
@@ -48,10 +55,15 @@ def init(
     folder = place(path).absolute()
     draft = draft_config(layout, folder, out.absolute())
     name = folder.stem or "mine"
-    dataset = read_dataset(_parsed(config_text(draft, name), out).dataset)
+    section = _parsed(config_text(draft, name), out).dataset
+    usable = read_dataset(section)
+    problems = usable.problems
+    # Labels tell much even where no video was found.
+    dataset = usable if usable.videos else read_labelled(section)
     facts, machine = dataset_facts(dataset), this_machine()
     sections = chosen_settings(RecipeName(recipe), facts, machine)
-    draft = with_settings(draft, {k: (c.value, c.why) for k, c in sections["dataset"].items()})
+    settings = {key: (choice.value, choice.why) for key, choice in sections["dataset"].items()}
+    draft = with_settings(draft, dataset, settings)
     if "folds" in draft.dataset:
         draft = with_even_folds(draft, dataset)
     text = config_text(draft, name) + recipe_text(sections)
@@ -59,17 +71,37 @@ def init(
         out.write_text(text)
     except OSError as error:
         raise ConfigError(f"can't write {out}: {error.strerror}") from error
-    for problem in dataset.problems:
+    _print_draft(draft, dataset, out)
+    for problem in problems[:PROBLEMS_SHOWN]:
         complain("problem", problem)
-    for line in told(draft, dataset):
-        say(f"  {line}")
-    say(
-        f"{out}: {draft.layout} layout, {len(dataset.videos)} videos, {60 * facts.hours:,.0f} "
-        f"minutes, {len(dataset.classes)} classes; recipe {recipe} for {machine}"
-    )
-    if not dataset.problems:
+    if len(problems) > PROBLEMS_SHOWN:
+        complain("problem", f"{len(problems) - PROBLEMS_SHOWN:,} more; csl check {out} lists them")
+    say(f"{out}: recipe {recipe} for {machine}")
+    if not problems:
         _say_time(load_config(out, []), facts, machine)
+    if not usable.videos:
+        say(f"labels alone: csl lint {shown_path(str(folder))}")
     say(f"next: csl check {out}")
+
+
+def _print_draft(draft: "Draft", dataset: "Dataset", out: Path) -> None:
+    """What was found, and what was guessed and can be changed, in two columns each."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from csl_dist.data.init import guesses, told
+
+    def rows(pairs: "Iterable[tuple[str, str]]") -> Table:
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(no_wrap=True, min_width=10)
+        table.add_column(overflow="fold")
+        for name, words in pairs:
+            table.add_row(Text(f"  {name}"), Text(words))
+        return table
+
+    console.print(rows(told(draft, dataset)))
+    say(f"guessed or chosen; change it in {out}, section dataset:")
+    console.print(rows(guesses(draft)))
 
 
 def _say_time(config: "RunConfig", facts: "DatasetFacts", machine: "Machine") -> None:

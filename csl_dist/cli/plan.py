@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from csl_dist.cost.plan import Footage
     from csl_dist.cost.rates import Rates
 
-FEATURE_WIDTH = 512
-"""Of features that are not known: those of ResNet-18."""
-
 
 @app.command(rich_help_panel="Cluster")
 def plan(
@@ -61,6 +58,7 @@ def plan(
     from csl_dist.cli import tables
     from csl_dist.cost.plan import GPUS, Machines, dollars_of, plan_run, supposed_footage
     from csl_dist.data.layouts import listed_in
+    from csl_dist.features.encoders import output_width
 
     loaded = load_config(config, overrides)
     if gpu_type not in GPUS:
@@ -78,7 +76,7 @@ def plan(
             num_videos=videos,
             minutes=minutes,
             num_classes=classes,
-            num_features=FEATURE_WIDTH,
+            num_features=output_width(replace(loaded.features, adapt=None)),
         )
     measured = _rates(loaded, footage, measure, rates, has_dataset=videos is None)
     machines = Machines(
@@ -139,37 +137,41 @@ def _rates(
 def footage_of(config: "RunConfig") -> "Footage":
     """What the dataset holds."""
     from csl_dist.cluster.progress import progress_bar
-    from csl_dist.config import num_swapped_copies
-    from csl_dist.cost.plan import Footage
+    from csl_dist.cost.plan import Footage, copied_ids
+    from csl_dist.cost.storage import USUAL_SHARES, tried_shares
     from csl_dist.data.check import look_at_videos
     from csl_dist.data.layouts import open_dataset
+    from csl_dist.data.media.pixels import pixel_source
+    from csl_dist.features.encoders import output_width
     from csl_dist.features.sample import Sample
     from csl_dist.types import Media, Split
 
     dataset = open_dataset(config.dataset)
-    lengths: dict[Split, list[int]] = {split: [] for split in Split}
+    lengths: dict[Split, dict[str, int]] = {split: {} for split in Split}
     adapt = config.features.adapt
     sample = Sample.of(adapt, frozenset(dataset.trained_ids())) if adapt is not None else None
     sampled: list[int] = []
-    width = FEATURE_WIDTH
+    width = output_width(replace(config.features, adapt=None))
     with progress_bar(console, "plan: videos", total=len(dataset.videos)) as bar:
         for facts in look_at_videos(dataset, config.dataset):
             if facts.timeline is None:
                 raise DataError(f"{facts.problems[0]}; `csl check` lists every problem")
-            lengths[facts.video.split].append(len(facts.timeline.times_T))
+            lengths[facts.video.split][facts.video.id] = len(facts.timeline.times_T)
             if sample is not None and facts.video.id in sample.videos:
                 sampled.append(len(sample.frames(facts.video.id, facts.timeline.times_T)))
             width = facts.file.width if facts.file is not None else width
             bar.advance()
     folds = len(dataset.folds)
-    held_out = lengths[Split.AUDIT] + lengths[Split.VAL]
+    held_out = lengths[Split.AUDIT] | lengths[Split.VAL]
+    pixels = [video for video in dataset.videos if video.media is not Media.FEATURES]
     return Footage(
-        train=tuple(held_out if folds > 1 else lengths[Split.TRAIN]),
-        held_out=tuple(held_out),
-        copies=tuple((lengths[Split.VAL] or held_out)[: num_swapped_copies(config)]),
-        has_pixels=any(video.media is not Media.FEATURES for video in dataset.videos),
+        train=tuple((held_out if folds > 1 else lengths[Split.TRAIN]).values()),
+        held_out=tuple(held_out.values()),
+        copies=tuple(held_out[video] for video in copied_ids(config, dataset)),
+        has_pixels=bool(pixels),
         num_classes=len(dataset.classes),
         num_features=width,
         num_folds=folds,
         sample=tuple(sampled),
+        shares=tried_shares(config.features, pixel_source(pixels[0])) if pixels else USUAL_SHARES,
     )

@@ -13,7 +13,7 @@ from csl_dist.cli.app import (
     Verbose,
     app,
     console,
-    load_config,
+    load_writable,
     say,
 )
 
@@ -42,16 +42,17 @@ def reproduce(
     verbose: Verbose = False,
 ) -> None:
     """Run the paper's protocol and print its tables."""
+    base = load_writable(config, overrides)
+    from csl_dist.cli import tables
     from csl_dist.evaluate.brought import named_folders
     from csl_dist.evaluate.paper import published_for
-    from csl_dist.evaluate.paper_tables import latex, markdown, paper_tables
+    from csl_dist.evaluate.paper_tables import TITLES, latex, markdown, paper_tables
     from csl_dist.evaluate.reproduce import with_planted_errors
     from csl_dist.storage.paths import RunPaths
     from csl_dist.storage.url import Storage
     from csl_dist.training.inputs import open_inputs
 
     folders = named_folders(scores)
-    base = load_config(config, overrides)
     opened = open_inputs(base)
     base = with_planted_errors(base, has_known_errors=opened.labels.has_known_errors())
     runs = _Runs(
@@ -67,11 +68,10 @@ def reproduce(
         results.append(_seed_results(base, seed, runs))
     paths = RunPaths(Storage(base.root))
     for name, table in paper_tables(results, published_for(base.dataset)).items():
-        text = markdown(table)
-        paths.tables.put(f"{name}.md", text.encode())
+        paths.tables.put(f"{name}.md", markdown(table).encode())
         paths.tables.put(f"{name}.csv", table.to_csv(index=False).encode())
         paths.tables.put(f"{name}.tex", latex(table).encode())
-        console.print(f"\n{name.replace('_', ' ')}\n\n{text}", markup=False, soft_wrap=True)
+        console.print(tables.paper_table(TITLES[name], table, width=console.width))
     say(f"tables: {paths.tables.url}")
 
 

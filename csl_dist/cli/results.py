@@ -13,7 +13,7 @@ from csl_dist.errors import ConfigError
 @app.command(rich_help_panel="Results")
 def status(root: Root) -> None:
     """Show how far a run is."""
-    from csl_dist.audit.status import run_status
+    from csl_dist.audit.status import preliminary, run_status
     from csl_dist.cli import tables
     from csl_dist.predict.pulse import read_pulse
     from csl_dist.storage.lock import holder_of
@@ -27,6 +27,8 @@ def status(root: Root) -> None:
         say(f"at work: {holder.sentence()}")
     if pulse is not None:
         say(pulse.report())
+    for sentence in preliminary(root):
+        say(sentence)
 
 
 @app.command(rich_help_panel="Results")
@@ -87,6 +89,8 @@ def relabel(
     ],
 ) -> None:
     """Audit again under corrected labels, without a model; earlier audits stay."""
+    from csl_dist.audit.reader import open_audit
+    from csl_dist.audit.relabel import UnchangedLabelsError
     from csl_dist.audit.relabel import relabel as relabel_run
     from csl_dist.cli import tables
     from csl_dist.report import write_report
@@ -95,7 +99,12 @@ def relabel(
     from csl_dist.storage.url import Storage
 
     with RootLock(RunPaths(Storage(root)), "csl relabel"):
-        made = relabel_run(root, labels)
+        try:
+            made = relabel_run(root, labels)
+        except UnchangedLabelsError:
+            # An earlier command may have been killed between its audit and its report.
+            write_report(open_audit(root))
+            raise
     console.print(tables.corrections_table(made.corrections))
     lower = made.corrections.score_after < made.corrections.score_before
     below = made.corrections.below_threshold

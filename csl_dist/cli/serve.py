@@ -33,6 +33,23 @@ def serve(
         str | None,
         typer.Option(envvar="CSL_TOKEN", help="Requests must send it; generated if needed."),
     ] = None,
+    tokens: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Lines `name,token`: a token for each reviewer, who is then known."
+        ),
+    ] = None,
+    login_header: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Header in which a proxy says who is logged in; it sends --token too.",
+        ),
+    ] = None,
+    lead: Annotated[
+        list[str],
+        typer.Option(metavar="NAME", help="Who may see how each annotator's labels fared."),
+    ] = [],  # noqa: B006
     media: Annotated[
         list[str],
         typer.Option(
@@ -65,11 +82,16 @@ def serve(
     from csl_dist.cluster.session import connect
     from csl_dist.review.store import store_of
     from csl_dist.service.deployment import running_service
-    from csl_dist.service.settings import ServiceSettings, is_loopback, new_token
+    from csl_dist.service.settings import (
+        ServiceSettings,
+        is_loopback,
+        new_token,
+        read_tokens,
+    )
     from csl_dist.storage.run_file import read_run_file
     from csl_dist.storage.url import Storage
 
-    is_new = token is None and (allow_submit or not is_loopback(host))
+    is_new = token is None and tokens is None and (allow_submit or not is_loopback(host))
     if is_new:
         token = new_token()
     settings = ServiceSettings(
@@ -77,6 +99,9 @@ def serve(
         host=host,
         port=port,
         token=token,
+        tokens=read_tokens(tokens) if tokens is not None else (),
+        login_header=login_header,
+        leads=tuple(lead),
         database=database,
         media=tuple(media),
         allow_submit=allow_submit,
@@ -97,7 +122,7 @@ def serve(
         # is known to whoever may know it: what is said here may end in the system's log.
         say(f"review: {settings.address}/" + (f"#token={token}" if is_new else ""))
         said = f" (Bearer {token})" if is_new else " (with the token that was given)"
-        say(f"API: {settings.address}/docs" + (said if token else ""))
+        say(f"API: {settings.address}/docs" + (said if settings.needs_token else ""))
         ended.wait()
     say("ended")
 

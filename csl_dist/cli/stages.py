@@ -14,6 +14,7 @@ from csl_dist.cli.app import (
     app,
     console,
     load_config,
+    load_writable,
     say,
     shown_path,
 )
@@ -36,11 +37,11 @@ def demo(
     verbose: Verbose = False,
 ) -> None:
     """Write the embedded dataset and run everything on it."""
-    from csl_dist.data.demo import write_demo
-
     folder = root / "dataset"
     paths = [f"root={root}", f"dataset.path={folder}", f"dataset.truth={folder}/errors.csv"]
-    config = load_config(DEMO_CONFIG, [*paths, *overrides])
+    config = load_writable(DEMO_CONFIG, [*paths, *overrides])
+    from csl_dist.data.demo import write_demo
+
     say(f"dataset: handwritten digits as mp4 files in {folder}")
     write_demo(folder)
     _run_all(config, "demo", verbose)
@@ -49,18 +50,20 @@ def demo(
 @app.command(rich_help_panel="Run")
 def extract(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = False) -> None:  # noqa: B006
     """Turn frames into features."""
+    loaded = load_writable(config, overrides)
     from csl_dist import pipeline
 
-    with _opened(load_config(config, overrides), "extract", verbose) as stage:
+    with _opened(loaded, "extract", verbose) as stage:
         pipeline.extract(stage)
 
 
 @app.command(rich_help_panel="Run")
 def train(config: ConfigPath, overrides: Overrides = [], verbose: Verbose = False) -> None:  # noqa: B006
     """Train every scorer, keeping a checkpoint of every epoch."""
+    loaded = load_writable(config, overrides)
     from csl_dist import pipeline
 
-    with _opened(load_config(config, overrides), "train", verbose) as stage:
+    with _opened(loaded, "train", verbose) as stage:
         pipeline.train(stage)
 
 
@@ -74,9 +77,10 @@ def audit(
     verbose: Verbose = False,
 ) -> None:
     """Run every checkpoint over the held-out videos, and flag suspicious spans."""
+    loaded = load_writable(config, overrides)
     from csl_dist import pipeline
 
-    with _opened(load_config(config, overrides), "audit", verbose) as stage:
+    with _opened(loaded, "audit", verbose) as stage:
         pipeline.audit(stage, follow=follow)
         # The report is that of the newest audit, which this one is.
         say(f"report: {pipeline.report(stage)}")
@@ -89,11 +93,12 @@ def evaluate(
     overrides: Overrides = [],  # noqa: B006
 ) -> None:
     """Compare the scores with known errors."""
+    loaded = load_writable(config, overrides)
     from csl_dist import pipeline
     from csl_dist.evaluate.brought import named_folders
 
     folders = named_folders(scores)
-    with _opened(load_config(config, overrides), "evaluate", False) as stage:
+    with _opened(loaded, "evaluate", False) as stage:
         metrics = pipeline.evaluate(stage, folders)
     _print_metrics(metrics)
 
@@ -108,13 +113,12 @@ def run(
     verbose: Verbose = False,
 ) -> None:
     """Do all stages, each from where it stopped."""
-    loaded = load_config(config, overrides)
     if dry_run:
         from csl_dist.training.inputs import open_inputs
 
-        _say_ahead(open_inputs(loaded))
+        _say_ahead(open_inputs(load_config(config, overrides)))
         return
-    _run_all(loaded, "run", verbose)
+    _run_all(load_writable(config, overrides), "run", verbose)
 
 
 def _opened(config: "RunConfig", command: str, verbose: bool) -> "AbstractContextManager[Stage]":

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -74,13 +75,23 @@ def clean(
     remove: Annotated[bool, typer.Option("--remove", help="Remove what is listed.")] = False,
 ) -> None:
     """List what killed commands left on this machine, and remove it if asked to."""
-    from csl_dist.cluster.leftovers import leftovers
+    from csl_dist.cluster.leftovers import Leftover, half_written, leftovers
+    from csl_dist.storage.lock import RootLock
+    from csl_dist.storage.paths import RunPaths
+    from csl_dist.storage.url import Storage
 
-    found = leftovers(root)
-    for leftover in found:
-        say(f"{leftover.what}, {leftover.num_bytes / 2**20:,.1f} MiB")
-        if remove:
-            leftover.remove()
+    def tell(some: list[Leftover]) -> list[Leftover]:
+        for leftover in some:
+            say(f"{leftover.what}, {leftover.num_bytes / 2**20:,.1f} MiB")
+            if remove:
+                leftover.remove()
+        return some
+
+    found = tell(leftovers())
+    if root is not None:
+        begun = half_written(root)  # refuses what is no run root, or in use
+        with RootLock(RunPaths(Storage(root)), "csl clean") if begun and remove else nullcontext():
+            found += tell(begun)
     total = sum(leftover.num_bytes for leftover in found) / 2**20
     done = "removed" if remove else "left behind"
     say(
@@ -157,12 +168,14 @@ def _feature_storage(url: str) -> "Storage":
     from csl_dist.storage.paths import RunPaths
     from csl_dist.storage.run_file import read_run_config
     from csl_dist.storage.url import Storage
+    from csl_dist.types import is_fingerprint
 
     if Storage(url).exists(RunPaths.RUN):
         return feature_storage(read_run_config(url))
     storage = Storage(url)
-    if not storage.list_keys():
-        raise StorageError(f"{url} is neither a run root nor a feature store: there is nothing")
+    # What a store makes is named by fingerprints; another folder is not to be tidied as one.
+    if not any(is_fingerprint(key.partition("/")[0]) for key in storage.list_keys()):
+        raise StorageError(f"{url} is neither a run root nor a feature store; name one of these")
     return storage
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from csl_dist.errors import LockedError, StorageError
 from csl_dist.storage.lock import holder_of
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.url import Storage
@@ -26,6 +27,8 @@ OF_PROCESS = re.compile(r"csl-(?:train|metrics|export)-(\d+)-")
 """Folders that are named after the process that made them."""
 HALF_WRITTEN = re.compile(r"#\d+$")
 """What obstore calls a file until it is whole."""
+RAYLET = "raylet/raylet"
+"""In the command line of the parent of every worker and agent of Ray."""
 OLD_SECONDS = 24 * 3600.0
 
 
@@ -43,10 +46,26 @@ def own_folder(kind: str) -> str:
     return f"csl-{kind}-{os.getpid()}-"
 
 
-def leftovers(root: str | None = None) -> list[Leftover]:
-    """What killed commands of this user left on this machine, and in a run root on its disk."""
-    found = [*_folders(Path(tempfile.gettempdir())), *_ray_sessions(), *_cleaners()]
-    return found + (list(_half_written(root)) if root is not None else [])
+def leftovers() -> list[Leftover]:
+    """What killed commands of this user left on this machine."""
+    temporary = Path(tempfile.gettempdir())
+    return [*_folders(temporary), *orphans(), *_ray_sessions(), *_cleaners()]
+
+
+def half_written(root: str) -> list[Leftover]:
+    """Files in a run root on this machine that were begun; not those of a command that runs."""
+    storage = Storage(root)
+    if not storage.is_local:
+        return []  # a put to a bucket is whole or not there
+    if not storage.exists(RunPaths.RUN) and not storage.exists(RunPaths.LOCK):
+        raise StorageError(f"{root} is not a run root: it has no {RunPaths.RUN}")
+    writer = holder_of(RunPaths(storage))
+    if writer is not None and writer.pid != os.getpid():
+        raise LockedError(
+            f"{root} is being written to by {writer.sentence()}; wait for it to end, then look for "
+            "half-written files"
+        )
+    return list(_half_written(Path(storage.url)))
 
 
 def _folders(temporary: Path) -> Iterator[Leftover]:
@@ -65,8 +84,7 @@ def _folders(temporary: Path) -> Iterator[Leftover]:
 def _ray_sessions() -> Iterator[Leftover]:
     lines = " ".join(command_lines().values())
     for path in sorted(Path("/tmp/ray").glob("session_2*")):
-        is_new = time.time() - path.stat().st_mtime < 60  # its processes may be starting
-        if _is_mine(path) and path.is_dir() and path.name not in lines and not is_new:
+        if _is_mine(path) and path.is_dir() and path.name not in lines and not _is_new(path):
             yield _folder(path, f"session of a Ray that has ended, {path}")
 
 
@@ -90,14 +108,38 @@ def _cleaners() -> Iterator[Leftover]:
             )
 
 
-def _half_written(root: str) -> Iterator[Leftover]:
-    storage = Storage(root)
-    if not storage.is_local or holder_of(RunPaths(storage)) is not None:
-        return
-    for folder, _, names in os.walk(storage.url):
+def _is_new(session: Path) -> bool:
+    """Whether a session was written to lately: by processes that start, or in a container."""
+    times = [session.stat().st_mtime]
+    for path in (session / "logs").glob("*"):
+        with contextlib.suppress(OSError):
+            times.append(path.lstat().st_mtime)
+    return time.time() - max(times) < 60
+
+
+def orphans() -> Iterator[Leftover]:
+    """Processes of Ray whose raylet is gone: agents do not notice that, and stay for ever."""
+    lines = command_lines()
+    for pid, line in lines.items():
+        parent = lines.get(_parent(pid))
+        if (
+            line.startswith("ray::")
+            and parent is not None
+            and RAYLET not in parent
+            and _is_mine(Path(f"/proc/{pid}"))
+        ):
+            yield Leftover(
+                what=f"process {pid} ({line.strip()}) of a Ray that has ended",
+                num_bytes=0,
+                remove=partial(_end, pid),
+            )
+
+
+def _half_written(root: Path) -> Iterator[Leftover]:
+    for folder, _, names in os.walk(root):
         for name in names:
-            if HALF_WRITTEN.search(name):
-                path = Path(folder, name)
+            path = Path(folder, name)
+            if HALF_WRITTEN.search(name) and not path.is_symlink():
                 size = path.stat().st_size
                 remove = partial(path.unlink, missing_ok=True)
                 yield Leftover(what=f"half-written file {path}", num_bytes=size, remove=remove)

@@ -18,6 +18,7 @@ import ray
 from ray.exceptions import AuthenticationError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from csl_dist.cluster.end_notice import END_NOTICE
 from csl_dist.cluster.local import is_local
 from csl_dist.errors import CslError, JobError
 
@@ -58,6 +59,7 @@ def connect(*, verbose: bool = False) -> Resources:
         # It logs a traceback of every error that it raises.
         logging.getLogger("ray.data").setLevel(level if verbose else logging.CRITICAL)
         _require_answer(os.environ.get("RAY_ADDRESS", ""))
+        END_NOTICE.start()
         silence = nullcontext() if verbose else _silent_stderr()
         with _told_if_slow(local), silence, _errors(local):
             ray.init(
@@ -153,6 +155,7 @@ def disconnect() -> None:
     if ray.is_initialized():
         ray.shutdown()
     _has_cuda.cache_clear()
+    END_NOTICE.cancel()
 
 
 def is_loss(error: BaseException) -> bool:

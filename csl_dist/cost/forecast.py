@@ -6,7 +6,7 @@ its workers, and writing checkpoints, have times of their own.
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -19,6 +19,7 @@ from csl_dist.cost.plan import (
     Footage,
     Machines,
     StagePlan,
+    copied_ids,
     plan_run,
     sample_lengths,
 )
@@ -30,8 +31,7 @@ from csl_dist.data.facts import DatasetFacts, dataset_facts
 from csl_dist.data.feature_files import inspect
 from csl_dist.data.media.pixels import PixelSource, pixel_source
 from csl_dist.errors import CslError, StorageError
-from csl_dist.features.encoders import FEATURE_WIDTH
-from csl_dist.features.store import FeatureStore
+from csl_dist.features.encoders import output_width
 from csl_dist.predict.trajectories import TrajectoryStore
 from csl_dist.storage.url import Storage, key_part
 from csl_dist.training.inputs import Inputs
@@ -205,33 +205,34 @@ def footage_of(config: RunConfig, dataset: Dataset, facts: DatasetFacts) -> Foot
     held_out = in_split[Split.AUDIT] + in_split[Split.VAL]
     folds = len(dataset.folds)
     adapt, trained = config.features.adapt, held_out if folds > 1 else in_split[Split.TRAIN]
+    width = output_width(replace(config.features, adapt=None))
     return Footage(
         train=trained,
         held_out=held_out,
-        copies=(in_split[Split.VAL] or held_out)[: config.audit.swapped_copies],
+        copies=tuple(frames[video] for video in copied_ids(config, dataset)),
         has_pixels=facts.has_pixels,
         num_classes=facts.num_classes,
-        num_features=FEATURE_WIDTH if facts.has_pixels else _brought_width(dataset),
+        num_features=width if facts.has_pixels else _brought_width(dataset, width),
         num_folds=max(1, folds),
         sample=sample_lengths(adapt, trained, fps) if adapt is not None else (),
     )
 
 
-def _brought_width(dataset: Dataset) -> int:
+def _brought_width(dataset: Dataset, default: int) -> int:
     for video in dataset.videos:
         try:
             expected = dataset.track(video).num_frames(video.source_fps)
             return inspect(video.source, expected).width
         except CslError:
             continue  # `check` tells of it
-    return FEATURE_WIDTH
+    return default
 
 
 def shares_left(inputs: Inputs) -> dict[str, float]:
     """The share of each stage that is not done yet, by the names that a plan has for them."""
     run, base = inputs.run, inputs.features.base
     shares = {}
-    if isinstance(base, FeatureStore) and inputs.features.to_extract:
+    if inputs.features.to_extract:
         missing = len(base.missing()) / len(inputs.features.to_extract)
         if run.config.features.adapt is None:
             shares["extract"] = missing

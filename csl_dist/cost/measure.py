@@ -86,7 +86,7 @@ def cpu_name() -> str:
 
 
 def encoder_rate(config: RunConfig, device: torch.device, effort: Effort) -> StageRate:
-    features = replace(config.features, weights="random", adapt=None)
+    features = replace(config.features, weights="random", adapt=None, beside=())
     encoder = Encoder(features, device.type)
 
     def seconds(num_frames: int) -> float:

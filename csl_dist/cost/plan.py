@@ -7,9 +7,10 @@ fast it goes was measured on such a GPU (`Rates`), or else is an assumed share o
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
+from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -22,33 +23,36 @@ from csl_dist.config import (
     num_swapped_copies,
 )
 from csl_dist.cost.rates import Rates
-from csl_dist.features.encoders import output_width, split_network, torchvision
+from csl_dist.cost.storage import (
+    USUAL_SHARES,
+    Shares,
+    audit_bytes,
+    checkpoint_bytes,
+    store_bytes,
+)
+from csl_dist.data.dataset import Dataset
+from csl_dist.data.planted import calibration_ids, share_of
+from csl_dist.features.encoders import output_width
+from csl_dist.features.families import family_of
+from csl_dist.features.families.resnet import Resnet, split_network
 from csl_dist.predict.plan import CHECKPOINTS_AT_ONCE
-from csl_dist.predict.trajectories import QUERY_CHUNK_FRAMES
 from csl_dist.predict.units import length_class
 from csl_dist.strategies import selected_epochs
 from csl_dist.training.batches import most_frames, plan_batches, windows_of
 from csl_dist.training.models import ModelSpec, Place, Scorer, build_scorer
 from csl_dist.training.scorers import model_spec
+from csl_dist.types import Split
 
 SUPPOSED_FPS = 25.0
-TRAIN_SHARE = 50 / 80
-"""Of the paper's 80 videos, 50 train."""
+TRAIN_SHARE, VALIDATION_SHARE = 50 / 80, 10 / 80
+"""Of the paper's 80 videos, 50 train, and 10 validate."""
 BEHIND = 4
 """Epochs by which prediction may be behind training, whose weights are still there."""
 TRAIN_FACTOR = 3
 """Forward and backward pass over the forward pass alone."""
 PROBE_FRAMES = 64
-PLAIN_TYPE_BYTES = {"float16": 2, "float32": 4}
 DECODED_PER_CPU = 120.0
 """Frames that a core decodes and fits in a second: `python benchmarks/decode.py --frames 500`."""
-FEATURES_SHARE, ACTIVATIONS_SHARE = 0.87, 0.5
-"""What compression leaves of features, and of activations, half of which are zeros."""
-TIMES_PER_FRAME, SCORES_PER_FRAME = 5.0, 35.0
-"""Bytes of a frame's time; and of all its scores under one scorer, with its label and times."""
-FEATURES_PER_VIDEO, TRAJECTORY_PER_VIDEO, SCORES_PER_VIDEO = 2e3, 1.1e3, 7.1e3
-"""Bytes of what says what arrays are, and of records. All of these were measured on real video, see
-`csl bench storage`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,14 @@ class Footage:
     num_folds: int = 1
     sample: tuple[int, ...] = ()
     """Frames of each training video that an encoder is adapted to."""
+    shares: Shares = USUAL_SHARES
+
+
+def copied_ids(config: RunConfig, dataset: Dataset) -> list[str]:
+    """Videos that are predicted once more with two steps swapped."""
+    copied = dataset.in_split(Split.VAL) or dataset.in_split(Split.AUDIT)
+    ids = [video.id for video in copied]
+    return sorted(calibration_ids(ids, config.corrupt, num_swapped_copies(config)))
 
 
 def supposed_footage(
@@ -102,11 +114,12 @@ def supposed_footage(
     folds = config.dataset.folds or 1
     num_train = num_videos if folds > 1 else round(num_videos * TRAIN_SHARE)
     num_held_out = num_videos if folds > 1 else num_videos - num_train
+    num_copied = num_held_out if folds > 1 else max(1, round(num_videos * VALIDATION_SHARE))
     adapt = config.features.adapt
     return Footage(
         train=frames * num_train,
         held_out=frames * num_held_out,
-        copies=frames * min(num_held_out, num_swapped_copies(config)),
+        copies=frames * round(num_copied * share_of(num_swapped_copies(config), num_copied)),
         has_pixels=config.dataset.source != "features",
         num_classes=num_classes,
         num_features=num_features,
@@ -210,7 +223,6 @@ def _sample(config: RunConfig, footage: Footage, machines: Machines) -> StagePla
     """The frames that an encoder is adapted to, up to what the frozen stages put out."""
     frozen, _ = encoder_flops(config.features)
     num_rows = sum(footage.sample)
-    width = output_width(config.features)
     # Between two frames of the sample, all others are decoded.
     return _from_pixels(
         "sample",
@@ -218,8 +230,13 @@ def _sample(config: RunConfig, footage: Footage, machines: Machines) -> StagePla
         num_units=sum(math.ceil(n / config.features.chunk_frames) for n in footage.sample),
         num_decoded=sum(footage.train),
         flops=num_rows * frozen,
-        num_bytes=num_rows * width * PLAIN_TYPE_BYTES[config.features.dtype] * ACTIVATIONS_SHARE
-        + store_bytes(unique_videos(footage)),
+        num_bytes=store_bytes(
+            unique_videos(footage),
+            num_rows=num_rows,
+            width=output_width(config.features),
+            dtype=config.features.dtype,
+            share=footage.shares.activations,
+        ),
     )
 
 
@@ -248,14 +265,20 @@ def _extract(config: RunConfig, footage: Footage, machines: Machines) -> StagePl
     num_frames = sum(lengths)
     num_encoders = footage.num_folds if config.features.adapt is not None else 1
     frozen, last = encoder_flops(config.features)
-    numbers = num_frames * footage.num_features * PLAIN_TYPE_BYTES[config.features.dtype]
+    stored = store_bytes(
+        lengths,
+        num_rows=num_frames,
+        width=footage.num_features,
+        dtype=config.features.dtype,
+        share=footage.shares.features,
+    )
     return _from_pixels(
         "extract",
         machines,
         num_units=sum(math.ceil(t / config.features.chunk_frames) for t in lengths),
         num_decoded=num_frames,
         flops=num_frames * (frozen + last * num_encoders),
-        num_bytes=(numbers * FEATURES_SHARE + store_bytes(lengths)) * num_encoders,
+        num_bytes=stored * num_encoders,
     )
 
 
@@ -274,7 +297,7 @@ def _audit_cnn(
         # An actor decodes for itself, while it computes.
         num_decoders=machines.num_gpus,
         flops=sum(lengths) * (frozen * passes + last * adapt.epochs),
-        num_bytes=audit_bytes(config, footage, adapt.epochs),
+        num_bytes=_audit_bytes(config, footage, adapt.epochs),
     )
 
 
@@ -309,17 +332,28 @@ def _from_pixels(
 
 
 def encoder_flops(config: FeaturesConfig) -> tuple[float, float]:
-    """Of one frame, in the frozen stages and in those that are adapted."""
-    trainable = config.adapt.trainable_stages if config.adapt is not None else 0
+    """Of one frame, in the frozen stages of all encoders and in those that are adapted."""
+    if config.adapt is None:
+        return sum(_network_flops(one) for one in config.sets()), 0.0
     with torch.device("meta"):
-        frozen, last = split_network(torchvision().models.resnet18(weights=None), trainable)
-        x = torch.zeros(1, 3, config.size, config.size)
-    with FlopCounterMode(display=False) as counter:
-        x = frozen.eval()(x)
-    first = float(counter.get_total_flops())
-    with FlopCounterMode(display=False) as counter:
-        last.eval()(x)
-    return first, float(counter.get_total_flops()) if trainable else 0.0
+        resnet = Resnet(replace(config, weights="random")).whole_network()
+    frozen, last = split_network(resnet, config.adapt.trainable_stages)
+    first, x = _flops(frozen, torch.zeros(1, 3, config.size, config.size, device="meta"))
+    return first, _flops(last, x)[0]
+
+
+def _network_flops(config: FeaturesConfig) -> float:
+    # Of the user's own code nobody knows whether it works without numbers.
+    device = "cpu" if ":" in config.encoder else "meta"
+    with torch.device(device):
+        network = family_of(replace(config, weights="random")).network()
+    return _flops(network, torch.zeros(1, 3, config.size, config.size, device=device))[0]
+
+
+def _flops(network: nn.Module, x: Tensor) -> tuple[float, Tensor]:
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        output = network.eval()(x)
+    return float(counter.get_total_flops()), output
 
 
 def unique_videos(footage: Footage) -> tuple[int, ...]:
@@ -367,34 +401,12 @@ def passes(config: TrainConfig, spec: ModelSpec, footage: Footage) -> float:
     return config.steps * config.workers / num_batches
 
 
-def checkpoint_bytes(spec: ModelSpec, num_epochs: int) -> float:
-    """Weights of the epochs that stay, and the optimiser's two moments of the newest."""
-    with torch.device("meta"):
-        scorer = build_scorer(spec)
-    weights = sum(tensor.numel() for tensor in scorer.state_dict().values())
-    trained = sum(parameter.numel() for parameter in scorer.parameters())
-    return 4.0 * (weights * num_epochs + 2 * trained)
-
-
-def store_bytes(lengths: Sequence[int]) -> float:
-    """What a feature store takes beside the features: times, records, what arrays are."""
-    return sum(lengths) * TIMES_PER_FRAME + len(lengths) * FEATURES_PER_VIDEO
-
-
-def audit_bytes(config: RunConfig, footage: Footage, num_epochs: int) -> float:
-    """Trajectories and scores of one scorer."""
-    lengths = footage.held_out + footage.copies
-    number_bytes = PLAIN_TYPE_BYTES[config.predict.dtype]
-    # The last chunk of frames is as long as the others.
-    frames = sum(
-        n if n < QUERY_CHUNK_FRAMES else -(-n // QUERY_CHUNK_FRAMES) * QUERY_CHUNK_FRAMES
-        for n in lengths
-    )
-    per_video = TRAJECTORY_PER_VIDEO + SCORES_PER_VIDEO
-    return (
-        frames * footage.num_classes * num_epochs * number_bytes
-        + sum(lengths) * SCORES_PER_FRAME
-        + len(lengths) * per_video
+def _audit_bytes(config: RunConfig, footage: Footage, num_epochs: int) -> float:
+    return audit_bytes(
+        footage.held_out + footage.copies,
+        num_classes=footage.num_classes,
+        num_epochs=num_epochs,
+        dtype=config.predict.dtype,
     )
 
 
@@ -424,7 +436,7 @@ def _audit(
         stage=stage,
         num_units=num_units(config, footage, epochs),
         flops=flops,
-        num_bytes=audit_bytes(config, footage, epochs),
+        num_bytes=_audit_bytes(config, footage, epochs),
         hours=flops / machines.flops_per_second(stage) / busy / 3600,
         limit=machines.named(busy),
     )

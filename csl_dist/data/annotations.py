@@ -126,6 +126,7 @@ class Annotations:
         missing = [video for video in videos if video not in self._clean]
         if not missing:
             return
+        self._dataset.tracks([self._videos[video] for video in missing])  # many at once
         for video, timeline in zip(missing, self._read_timelines(missing), strict=True):
             self._clean[video] = Annotation(
                 video=video,

@@ -17,11 +17,13 @@ from csl_dist.data.media.pixels import pixel_source
 from csl_dist.data.media.timeline import sampled
 from csl_dist.data.media.video import whole_frames
 from csl_dist.data.planted import corrupted, planted_kinds
-from csl_dist.data.tracks import LabelTrack
+from csl_dist.data.tracks import SETTLE_OVERLAPS, LabelTrack, SegmentTrack
 from csl_dist.errors import CslError, DataError
 from csl_dist.types import UNLABELLED, IntArray, Media, Split, Timeline, Video
 
 PROBE_THREADS = 8
+OVERLAPS_SHOWN = 20
+"""Of one video."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +66,7 @@ def look_at_videos(dataset: Dataset, config: DatasetConfig) -> Iterator[VideoFac
 
     def look_at(video: Video) -> VideoFacts:
         problems = [str(e) for e in (tracks[video.id], refused.get(video.id)) if _is_error(e)]
+        problems += _overlap_problems(tracks[video.id])
         try:
             return _look_at(dataset, video, files.get(video.id), config, problems)
         except CslError as error:
@@ -78,6 +81,16 @@ def _track_or_error(dataset: Dataset, video: Video) -> LabelTrack | CslError:
         return dataset.track(video)
     except CslError as error:
         return error
+
+
+def _overlap_problems(track: LabelTrack | CslError) -> list[str]:
+    """Every place where segments overlap, with the way out once."""
+    found = track.unsettled_overlaps() if isinstance(track, SegmentTrack) else []
+    if not found:
+        return []
+    more = len(found) - OVERLAPS_SHOWN
+    rest = [f"and {more:,} more of this video start inside an earlier one"] if more > 0 else []
+    return [f"{found[0]}; {SETTLE_OVERLAPS}", *found[1:OVERLAPS_SHOWN], *rest]
 
 
 def _is_error(value: object) -> bool:
@@ -156,6 +169,8 @@ def all_problems(dataset: Dataset, facts: list[VideoFacts], config: RunConfig) -
     problems = [*dataset.problems, *(p for found in facts for p in found.problems)]
     problems += _width_problems(facts)
     path = config.dataset.path
+    if not dataset.videos and problems:
+        return problems  # what else is wrong follows from these
     if len({video.media is Media.FEATURES for video in dataset.videos}) > 1:
         problems.append(f"{path}: some videos have ready features and others do not; set source")
     if not any(fold.train for fold in dataset.folds):

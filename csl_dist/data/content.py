@@ -6,7 +6,7 @@ size and time are as noted is not read again.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from csl_dist.errors import DataError, StorageError
@@ -14,6 +14,8 @@ from csl_dist.storage.files import open_file, place, signature
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.url import at_once
 from csl_dist.types import fingerprint
+
+Shape = tuple[int, int]
 
 BLOCK_BYTES = 1 << 16
 NUM_BLOCKS = 16
@@ -25,9 +27,15 @@ SAMPLED_BYTES = 4 << 20
 class Contents:
     """Digests of files and folders, by path."""
 
-    def __init__(self, noted: Mapping[str, tuple[str, str]] | None = None):
+    def __init__(
+        self,
+        noted: Mapping[str, tuple[str, str]] | None = None,
+        shapes: Mapping[str, tuple[str, Shape]] | None = None,
+    ):
         self._noted = dict(noted or {})
         """Size and time of what is at a path, and its digest."""
+        self._shapes = dict(shapes or {})
+        """The same of an array in a file, and its shape."""
 
     def __repr__(self) -> str:
         return f"Contents({len(self._noted)} paths)"
@@ -48,13 +56,26 @@ class Contents:
             raise DataError(f"can't read {path}: {error.strerror}") from error
         return self._known(path, sorted(files))
 
+    def shape(self, source: str, file: str, read: Callable[[str], Shape]) -> Shape:
+        """Shape of the array that `source` names in a file; read again where the file changed."""
+        try:
+            seen = fingerprint(signature(file))
+        except (OSError, StorageError):
+            return read(source)  # says what is wrong
+        if self._shapes.get(source, ("", None))[0] != seen:
+            self._shapes[source] = seen, read(source)
+        return self._shapes[source][1]
+
     def put(self, paths: RunPaths) -> None:
         """Notes all that is known in a run root."""
-        paths.root.put_json_if_changed(RunPaths.SOURCES, self._noted)
+        content = {"files": self._noted, "shapes": self._shapes}
+        paths.root.put_json_if_changed(RunPaths.SOURCES, content)
 
     def _known(self, path: str, files: list[str], *, sampled: bool = False) -> str:
         try:
-            seen = fingerprint(list(zip(files, at_once(signature, files), strict=True)))
+            # Callers ask for many files at once; threads of their own are for folders alone.
+            found = at_once(signature, files) if len(files) > 1 else [*map(signature, files)]
+            seen = fingerprint(list(zip(files, found, strict=True)))
             if self._noted.get(path, ("", ""))[0] != seen:
                 self._noted[path] = seen, self._digest(path, files, sampled)
         except OSError as error:
@@ -92,4 +113,10 @@ def read_contents(paths: RunPaths) -> Contents:
 
 
 def _noted(content: dict[str, Any]) -> Contents:
-    return Contents({path: (str(seen), str(made)) for path, (seen, made) in content.items()})
+    return Contents(
+        {path: (str(seen), str(made)) for path, (seen, made) in content["files"].items()},
+        {
+            source: (str(seen), (int(rows), int(columns)))
+            for source, (seen, (rows, columns)) in content["shapes"].items()
+        },
+    )

@@ -2,12 +2,13 @@
 
 import csv
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from csl_dist.data.tracks import TRIM_SHARE, LabelTrack
 from csl_dist.errors import DataError
-from csl_dist.storage.files import read_bytes
+from csl_dist.storage.files import is_url, read_bytes
+from csl_dist.storage.url import at_once
 from csl_dist.types import ErrorKind, IntArray, PlantedError, Span, Split, Timeline, Video
 
 FORM_ERRORS = (
@@ -86,6 +87,12 @@ class Dataset:
                 "wrong (dataset.labels_fps, frames_fps)?"
             )
         return track.at(timeline.times_T)
+
+    def tracks(self, videos: Sequence[Video]) -> list[LabelTrack]:
+        """The labels of many videos; of files in a bucket, many are asked for at once."""
+        if any(is_url(video.labels) for video in videos):
+            return at_once(self.track, videos)
+        return [self.track(video) for video in videos]
 
     def track(self, video: Video) -> LabelTrack:
         """A video's labels; whatever is wrong with their form is told as such."""

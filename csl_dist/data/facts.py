@@ -58,7 +58,7 @@ def _source_fps(dataset: Dataset) -> float | None:
     rates = [v.source_fps for v in dataset.videos if v.media is not Media.VIDEO and v.source_fps]
     if rates:
         return min(rates)
-    files = [video.source for video in dataset.videos if video.media is Media.VIDEO]
+    files = [v.source for v in dataset.videos if v.media is Media.VIDEO and v.source]
     return header_rate(files[0]) if files else None
 
 

@@ -12,22 +12,22 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any
 
-import h5py
 import numpy as np
 import numpy.typing as npt
 
-from csl_dist.data.content import Contents
+from csl_dist.data.content import Contents, Shape
 from csl_dist.data.dataset import FORM_ERRORS
 from csl_dist.data.media.sources import FEATURE_SUFFIXES, PICKLE_SUFFIXES, file_and_array
 from csl_dist.data.text import require_file
 from csl_dist.data.tracks import TRIM_SHARE
 from csl_dist.errors import CslError, DataError
 from csl_dist.storage.files import exists, is_url, open_file, read_bytes
-from csl_dist.storage.url import Storage
+from csl_dist.storage.url import Storage, at_once
 from csl_dist.storage.zarr import open_array
 from csl_dist.types import fingerprint
 
@@ -60,13 +60,19 @@ class FeatureFile:
         return np.ascontiguousarray(values.T if self.frames_last else values)
 
 
-def inspect(path: str, expected: tuple[int, int], *, width: int | None = None) -> FeatureFile:
-    """Finds out the orientation of a file, from its shape alone.
+def inspect(
+    path: str,
+    expected: tuple[int, int],
+    *,
+    width: int | None = None,
+    shape: Shape | None = None,
+) -> FeatureFile:
+    """Finds out the orientation of a file, from its shape alone, which is read unless given.
 
     `expected` are the fewest and most frames that go with the labels. Where both ways round fit,
     the axis that has the `width` of the other files is the width.
     """
-    shape = feature_shape(path)
+    shape = shape or feature_shape(path)
     fewest, most = expected
     fits = [fewest <= size <= most for size in shape]
     if not any(fits):
@@ -84,26 +90,32 @@ def inspect(path: str, expected: tuple[int, int], *, width: int | None = None) -
 
 
 def inspect_all(
-    paths: dict[str, str], expected: dict[str, tuple[int, int]], *, frames_last: bool, trim: bool
+    paths: dict[str, str],
+    expected: dict[str, tuple[int, int]],
+    *,
+    frames_last: bool,
+    trim: bool,
+    contents: Contents | None = None,
 ) -> tuple[dict[str, FeatureFile], dict[str, DataError]]:
     """Files whose orientation is settled together, and what is wrong with the others, by video.
 
     A file that fits both ways, such as a square one, lies as most others do, or as its layout has
     it (`frames_last`).
     """
-    shapes: dict[str, tuple[int, int]] = {}
-    problems: dict[str, DataError] = {}
-    for video, path in paths.items():
-        try:
-            shapes[video] = feature_shape(path)
-        except DataError as error:
-            problems[video] = error
+    found = dict(zip(paths, at_once(partial(_known_shape, contents), paths.values()), strict=True))
+    shapes = {video: shape for video, shape in found.items() if not isinstance(shape, DataError)}
+    problems = {video: error for video, error in found.items() if isinstance(error, DataError)}
     sizes = Counter(size for shape in shapes.values() for size in set(shape))
     width = sizes.most_common(1)[0][0] if len(shapes) > 1 else None
     files: dict[str, FeatureFile] = {}
     for video in shapes:
         try:
-            files[video] = inspect(paths[video], slackened(expected[video], trim), width=width)
+            files[video] = inspect(
+                paths[video],
+                slackened(expected[video], trim),
+                width=width,
+                shape=shapes[video],
+            )
         except DataError as error:
             problems[video] = error
     sure = [f.frames_last for v, f in files.items() if shapes[v][0] != shapes[v][1]]
@@ -114,6 +126,18 @@ def inspect_all(
     return files, problems
 
 
+def _known_shape(contents: Contents | None, source: str) -> Shape | DataError:
+    """The shape of an array, from what is known of its file where it is; or what is wrong."""
+    file, _ = file_and_array(source)
+    try:
+        # A Zarr array is a folder, whose time does not tell what is below.
+        if contents is None or file.endswith(".zarr"):
+            return feature_shape(source)
+        return contents.shape(source, file, feature_shape)
+    except DataError as error:
+        return error
+
+
 def slackened(expected: tuple[int, int], trim: bool) -> tuple[int, int]:
     """The range of lengths that trimming accepts."""
     if not trim:
@@ -122,7 +146,7 @@ def slackened(expected: tuple[int, int], trim: bool) -> tuple[int, int]:
     return math.floor(fewest * (1 - TRIM_SHARE)), math.ceil(most * (1 + TRIM_SHARE))
 
 
-def feature_shape(path: str) -> tuple[int, int]:
+def feature_shape(path: str) -> Shape:
     with open_features(path) as array:
         shape = tuple(array.shape)
     if len(shape) != 2:
@@ -166,6 +190,8 @@ def open_features(path: str) -> Iterator[Any]:
         elif suffix == ".zarr":
             yield open_array(Storage(file), name, any_format=True)
         else:
+            import h5py  # only these files need it
+
             with open_file(file) as opened, h5py.File(opened) as content:
                 yield content[name or _only_array(content, file)]
     except CslError:
@@ -194,7 +220,7 @@ class _RemoteArray:
         return values[index]
 
 
-def _only_array(content: h5py.File, file: str) -> str:
+def _only_array(content: Any, file: str) -> str:
     names: list[str] = []
     content.visititems(
         lambda name, item: names.append(name) if getattr(item, "ndim", 0) == 2 else None

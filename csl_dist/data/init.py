@@ -4,6 +4,7 @@ The user's folder is only read: a manifest that is made for it goes beside the c
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import inf
@@ -11,14 +12,23 @@ from pathlib import Path
 
 from csl_dist.data.dataset import Dataset
 from csl_dist.data.layouts import LAYOUTS
+from csl_dist.data.layouts.documents import DocumentLayout
 from csl_dist.data.layouts.guessed import draft_table
+from csl_dist.data.layouts.label_files import files_at
+from csl_dist.data.layouts.label_sets import SegmentTracks
 from csl_dist.data.layouts.layout import Draft
 from csl_dist.data.media.sources import MediaNeed
 from csl_dist.data.splits import balanced_seed
 from csl_dist.data.tracks import SegmentTrack
 from csl_dist.errors import CslError, DataError
 from csl_dist.storage.files import AnyPath
+from csl_dist.types import Media
 
+MEDIA_WORDS = {
+    Media.VIDEO: "video files",
+    Media.FRAMES: "folders of frames",
+    Media.FEATURES: "ready features",
+}
 NEAREST = 3
 """Layouts that are named where none fits."""
 
@@ -35,7 +45,9 @@ def recognise(path: AnyPath, *, media: MediaNeed = "required") -> str:
         draft_table(path)
     except DataError as error:
         # Fewest missing parts first: a folder that lacks its videos is nearer than another kind.
-        near = sorted(lacking, key=lambda name: len(lacking[name]))[:NEAREST]
+        # Of formats, first those that have files of such an ending here.
+        near = sorted(lacking, key=lambda name: (len(lacking[name]), not _has_files(name, path)))
+        near = near[:NEAREST]
         others = [name for name in LAYOUTS if name not in near]
         reasons = "; ".join(f"{name} lacks {', '.join(lacking[name])}" for name in near)
         raise DataError(
@@ -44,6 +56,12 @@ def recognise(path: AnyPath, *, media: MediaNeed = "required") -> str:
             f"times, `csl init segments`, which says: {error}"
         ) from error
     return "segments"
+
+
+def _has_files(name: str, path: AnyPath) -> bool:
+    """Whether there are files that a format of documents might have, by their names."""
+    layout = LAYOUTS[name]
+    return not isinstance(layout, DocumentLayout) or bool(files_at(path, layout.format))
 
 
 def draft_config(layout: str, path: AnyPath, out: Path) -> Draft:
@@ -69,9 +87,16 @@ def config_text(draft: Draft, name: str) -> str:
     return "\n".join([*lines, ""])
 
 
-def with_settings(draft: Draft, settings: Mapping[str, tuple[object, str]]) -> Draft:
-    """The draft with settings of a recipe, each with its reason; folds only where it has some."""
-    chosen = {key: own for key, own in settings.items() if key != "folds" or key in draft.dataset}
+def with_settings(
+    draft: Draft, dataset: Dataset, settings: Mapping[str, tuple[object, str]]
+) -> Draft:
+    """The draft with settings of a recipe, each with its reason.
+
+    Folds only where it has some, or where the dataset does not say what to train on and what not.
+    """
+    is_split = any(fold.train and fold.held_out for fold in dataset.folds)
+    folded = "folds" in draft.dataset or not is_split
+    chosen = {key: own for key, own in settings.items() if key != "folds" or folded}
     return replace(
         draft,
         dataset=draft.dataset | {key: value for key, (value, _) in chosen.items()},
@@ -89,31 +114,62 @@ def with_even_folds(draft: Draft, dataset: Dataset) -> Draft:
     )
 
 
-def told(draft: Draft, dataset: Dataset) -> Iterator[str]:
-    """What was found and guessed, a line each."""
-    media = {str(video.media) for video in dataset.videos if video.source}
-    kinds = f" ({', '.join(sorted(media))})" if media else ""
-    yield f"layout: {draft.layout}"
-    yield f"videos: {len(dataset.videos):,}{kinds}, {_hours(dataset)}"
-    yield f"classes: {len(dataset.classes):,} ({_some(dataset.classes)})"
-    groups = {video.group for video in dataset.videos if video.group}
-    if groups:
-        yield f"groups: {len(groups):,} ({_some(tuple(sorted(groups)))})"
-    procedures = {video.procedure for video in dataset.videos if video.procedure}
-    if procedures:
-        yield f"procedures: {len(procedures):,} ({_some(tuple(sorted(procedures)))})"
+def told(draft: Draft, dataset: Dataset) -> Iterator[tuple[str, str]]:
+    """What was found, a name and words each; `dataset` may list videos without media."""
+    yield "layout", draft.layout
+    yield "videos", _videos(dataset)
+    tracks = _tracks(dataset)
+    if "track" in draft.notes:
+        yield "track", f"{draft.dataset['track']}"
+    elif tracks:
+        yield "track", f"{tracks[0]}, the only one"
+    yield "labels", _labels(dataset)
+    yield "classes", _some(dataset.classes)
+    about = {
+        "groups": {video.group for video in dataset.videos},
+        "procedures": {video.procedure for video in dataset.videos},
+    }
+    for name, found in about.items():
+        names = tuple(sorted(one for one in found if one))
+        if names:
+            yield name, _some(names)
+    for note in dataset.notes:
+        yield "note", note
+
+
+def guesses(draft: Draft) -> Iterator[tuple[str, str]]:
+    """Keys of the config that were guessed or chosen, each with its value and why."""
     for key, note in draft.notes.items():
-        yield f"{key}: {draft.dataset[key]} ({note})"
-    yield from dataset.notes
+        value = draft.dataset[key]
+        # A note on a map says what is in it.
+        yield key, note if isinstance(value, dict) else f"{value} ({note})"
+
+
+def _videos(dataset: Dataset) -> str:
+    """How many there are, and of what."""
+    kinds = Counter(MEDIA_WORDS[v.media] if v.source else "without media" for v in dataset.videos)
+    words = ", ".join(
+        kind if count == len(dataset.videos) else f"{count:,} {kind}"
+        for kind, count in kinds.items()
+    )
+    return f"{len(dataset.videos):,} ({words})"
+
+
+def _tracks(dataset: Dataset) -> list[str]:
+    tracks = dataset.read_track
+    if not isinstance(tracks, SegmentTracks):
+        return []
+    names = {segment.track for own in tracks.segments.values() for segment in own}
+    return sorted(name for name in names if name)
 
 
 def _some(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+    return f"{len(names):,}: {', '.join(names[:5])}{', …' if len(names) > 5 else ''}"
 
 
-def _hours(dataset: Dataset) -> str:
+def _labels(dataset: Dataset) -> str:
     """How much is labelled, and how finely."""
-    seconds, num_segments = 0.0, 0
+    seconds, num_segments, num_open = 0.0, 0, 0
     rates: set[float] = set()
     for video in dataset.videos:
         try:
@@ -121,14 +177,25 @@ def _hours(dataset: Dataset) -> str:
         except CslError:
             continue
         if isinstance(track, SegmentTrack):
-            seconds += sum(s.seconds for s in track.segments if s.stop_seconds < inf)
+            ends = [s for s in track.segments if s.stop_seconds < inf]
+            num_open += len(track.segments) - len(ends)
+            seconds += sum(s.seconds for s in ends)
             num_segments += len(track.segments)
         else:
             rate = getattr(track, "fps", 0.0)
             rates.add(rate)
             seconds += track.num_frames(rate)[0] / rate
+    length = length_words(seconds)
     if num_segments:
-        rate_text = f"{num_segments:,} segments of {seconds / num_segments:.1f} s in the mean"
-    else:
-        rate_text = " and ".join(f"{rate:g}" for rate in sorted(rates)) + " labels a second"
-    return f"{seconds / 3600:.2f} labelled hours, {rate_text}"
+        mean = f"{seconds / max(1, num_segments - num_open):.1f} s in the mean"
+        more = f"; {num_open:,} last until the end of their video" if num_open else ""
+        return f"{length}; {num_segments:,} segments, {mean}{more}"
+    if not rates:
+        return "none that can be read"
+    return f"{length}; {' and '.join(f'{rate:g}' for rate in sorted(rates))} labels a second"
+
+
+def length_words(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -287,11 +287,11 @@ def planted_videos(
 
     A video is chosen by its own id: one more video adds at most itself.
     """
+    chosen = calibration_ids([a.video for a in annotations], config, most)
     config = replace(config, seed=config.seed + CALIBRATION_SEED)
-    share = share_of(most, len(annotations))
     videos: list[PlantedVideo] = []
     for annotation in annotations:
-        if _place(config.seed, annotation.video) >= share:
+        if annotation.video not in chosen:
             continue
         try:
             corruption = corrupted(
@@ -313,6 +313,12 @@ def planted_videos(
             )
         )
     return sorted(videos, key=lambda v: v.clean.video)
+
+
+def calibration_ids(videos: Sequence[str], config: CorruptConfig, most: int) -> set[str]:
+    """About `most` of the videos: those of which `planted_videos` makes wrong versions."""
+    share = share_of(most, len(videos))
+    return {v for v in videos if _place(config.seed + CALIBRATION_SEED, v) < share}
 
 
 def share_of(most: int, num_videos: int) -> float:

@@ -48,6 +48,8 @@ def with_splits(dataset: Dataset, config: DatasetConfig) -> Dataset:
     num_groups = len({group_of(video) for video in dataset.videos})
     if config.folds is None:
         dataset = replace(dataset, folds=(_only_fold(dataset),))
+    elif not dataset.videos and problems:
+        pass  # why there are none is told already
     elif num_groups < config.folds:
         problems.append(
             f"dataset.folds is {config.folds}, but there are only {num_groups} videos or groups; "

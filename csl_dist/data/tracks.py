@@ -12,6 +12,7 @@ from csl_dist.data.documents.segment import Segment, by_priority, overlap_senten
 from csl_dist.errors import DataError
 from csl_dist.types import UNLABELLED, FloatArray, IntArray, Timeline, frame_seconds
 
+SETTLE_OVERLAPS = "correct it, or set dataset.overlap: first, last or longest"
 TRIM_SHARE = 0.05
 """With `length_mismatch: trim`, frames and labels may differ by this share."""
 
@@ -123,12 +124,17 @@ class SegmentTrack:
             default=0.0,
         )
 
+    def unsettled_overlaps(self) -> list[str]:
+        """A sentence for each segment that starts inside an earlier one, unless that is settled."""
+        if self.overlap != "error":
+            return []
+        return [overlap_sentence(pair, self.file) for pair in overlaps(self.segments)]
+
     def at(self, times_T: FloatArray) -> IntArray:
-        if self.overlap == "error" and (found := overlaps(self.segments)):
-            raise DataError(
-                f"{overlap_sentence(found, self.file, len(self.segments))}; correct it, or set "
-                "dataset.overlap: first, last or longest"
-            )
+        found = self.unsettled_overlaps()
+        if found:
+            more = f" ({len(found):,} of {len(self.segments):,} segments do so)"
+            raise DataError(f"{found[0]}{more if len(found) > 1 else ''}; {SETTLE_OVERLAPS}")
         ids_T = np.full(len(times_T), UNLABELLED, dtype=np.int64)
         for segment in by_priority(self.segments, self.overlap):
             # Half a microsecond, so that 0.3 s is inside a segment that starts at 0.1 + 0.2.

@@ -1,5 +1,6 @@
 """Flags for other tools: one module per format. A new format is a module and its line below."""
 
+import os
 from pathlib import Path
 
 from csl_dist.audit.reader import Audit
@@ -42,4 +43,6 @@ def export(audit: Audit, form: str, out: Path) -> str:
         folder.mkdir(parents=True, exist_ok=True)
         return wanted.write(audit, audit.output_folder(folder), name)
     except OSError as error:
-        raise ConfigError(f"can't write {out}: {error.strerror or error}") from error
+        # HDF5 puts pages of text where others have the system's few words.
+        reason = os.strerror(error.errno) if error.errno else " ".join(str(error).split())
+        raise ConfigError(f"can't write {out}: {reason}") from error

@@ -27,6 +27,9 @@ def _entry(found: FlaggedVideo, classes: tuple[str, ...]) -> dict[str, Any]:
         "subset": "testing",
         "fps": found.annotation.source_fps,
         "duration": found.annotation.duration,
+        # A video may be a range of a file; segments count from the start of the video.
+        "source": found.video.source,
+        "source_start": found.video.start_seconds,
         "annotations": [
             {
                 "segment": [flag["start_seconds"], flag["stop_seconds"]],

@@ -37,7 +37,7 @@ def adapt(stage: Stage) -> None:
         Target(store=store, adapted=_stages(inputs, inputs.checkpoints.adapted_encoder(fold, base)))
         for fold, store in stores.items()
     ]
-    write_features(stage, targets, title="adapt: chunks")
+    write_features(stage, inputs.features.sets[0], targets, title="adapt: chunks")
 
 
 def _stages(inputs: Inputs, encoder: CheckpointInfo) -> Mapping[str, Tensor]:

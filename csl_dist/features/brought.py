@@ -1,17 +1,19 @@
 """Features that the user brings, as a source of features like our own store."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from csl_dist.config import DatasetConfig
+from csl_dist.config import DatasetConfig, RunConfig
 from csl_dist.data.content import Contents
 from csl_dist.data.dataset import Dataset
 from csl_dist.data.feature_files import FeatureFile, feature_content, inspect_all
+from csl_dist.data.media.sources import find_features
 from csl_dist.data.media.timeline import sampled
-from csl_dist.errors import DataError
-from csl_dist.features.source import ALL_FRAMES, Features, Frames
+from csl_dist.errors import ConfigError, DataError
+from csl_dist.features.source import ALL_FRAMES, Features, FeatureSource, Frames, SideBySide
+from csl_dist.storage.files import place
 from csl_dist.storage.url import at_once
 from csl_dist.types import FloatArray, IntArray, Media, Timeline, fingerprint
 
@@ -75,9 +77,13 @@ def ready_features(dataset: Dataset, config: DatasetConfig, contents: Contents) 
     """The user's feature files, their orientation told by their labels."""
     files, problems = inspect_all(
         {video.id: video.source for video in dataset.videos},
-        {v.id: dataset.track(v).num_frames(v.source_fps) for v in dataset.videos},
+        {
+            video.id: track.num_frames(video.source_fps)
+            for video, track in zip(dataset.videos, dataset.tracks(dataset.videos), strict=True)
+        },
         frames_last=dataset.features_frames_last,
         trim=config.length_mismatch == "trim",
+        contents=contents,
     )
     if problems:
         raise next(iter(problems.values()))
@@ -92,3 +98,29 @@ def ready_features(dataset: Dataset, config: DatasetConfig, contents: Contents) 
         names = ", ".join(f"{video!r} has {width}" for width, video in widths.items())
         raise DataError(f"features must have one width, but {names}")
     return ReadyFeatures(entries, config.fps)
+
+
+def brought_features(dataset: Dataset, config: RunConfig, contents: Contents) -> FeatureSource:
+    """The user's feature files, and beside them those of other folders."""
+    sources = [ready_features(dataset, config.dataset, contents)]
+    for other in config.features.beside:
+        if other.files is None:
+            raise ConfigError(
+                f"features.beside: the dataset brings ready-made features, so that there are no "
+                f"pixels for {other.encoder}; name a folder of features (files) instead"
+            )
+        videos = tuple(
+            replace(video, source=_file_of(other.files, video.id)) for video in dataset.videos
+        )
+        sources.append(ready_features(replace(dataset, videos=videos), config.dataset, contents))
+    return sources[0] if len(sources) == 1 else SideBySide(sources)
+
+
+def _file_of(folder: str, video: str) -> str:
+    found = find_features(place(folder), video)
+    if found is None:
+        raise DataError(
+            f"features.beside: {folder} has no features of video {video!r}; expected {video}.npy "
+            "or another feature file of that name"
+        )
+    return str(found)

@@ -8,6 +8,7 @@ from functools import partial
 from csl_dist.errors import DamagedError, DataError
 from csl_dist.features.store import FeatureEntry, FeatureStore, StoredVideo
 from csl_dist.storage.url import Storage
+from csl_dist.types import is_fingerprint
 
 READ_THREADS = 16
 
@@ -44,10 +45,12 @@ def catalog(storage: Storage) -> list[CatalogEntry]:
     finished: dict[tuple[str, str], str] = {}
     for path, size in storage.list_sizes():
         encoder, *parts = path.split("/")
+        if not is_fingerprint(encoder):
+            continue  # no store of ours made it: it is neither shown nor removed
         if parts[:2] == ["records", "videos"]:
-            video, fingerprint = parts[2].removesuffix(".json").rsplit("@", 1)
+            video, _, fingerprint = parts[2].removesuffix(".json").rpartition("@")
             finished[encoder, f"{video}/{fingerprint}"] = path
-        elif len(parts) > 2 and parts[0] != "records":
+        elif len(parts) > 2 and parts[0] != "records" and is_fingerprint(parts[1]):
             place = encoder, f"{parts[0]}/{parts[1]}"
             num_bytes[place] = num_bytes.get(place, 0) + size
     with ThreadPoolExecutor(READ_THREADS) as pool:

@@ -10,22 +10,28 @@ import numpy as np
 import torch
 
 from csl_dist.config import FeaturesConfig
+from csl_dist.data.media.display import Pixels
 from csl_dist.data.media.pixels import PixelSource, frames_of_span
-from csl_dist.data.media.video import Pixels
-from csl_dist.features.encoders import Encoder, fit_frame, output_width
+from csl_dist.features.encoders import Encoder, encoder_spec, fit_frame, output_width
+from csl_dist.features.families.family import EncoderSpec
 from csl_dist.features.source import ALL_FRAMES, Features, FeatureSource, Frames
 from csl_dist.types import FloatArray, Span, Timeline
 
 
 def fitted_frames(
-    pixels: PixelSource, times_T: FloatArray, span: Span, *, config: FeaturesConfig
+    pixels: PixelSource,
+    times_T: FloatArray,
+    span: Span,
+    *,
+    config: FeaturesConfig,
+    spec: EncoderSpec,
 ) -> tuple[Pixels, list[float]]:
     """Frames (T, size, size, 3) of a span of times, and the seconds that another stands in for."""
     fitted = np.empty((len(span), config.size, config.size, 3), dtype=np.uint8)
     repeated = []
     frames = frames_of_span(pixels, times_T, span, on_bad_frame=config.on_bad_frame)
     for place, (frame, stands_in) in enumerate(frames):
-        fitted[place] = fit_frame(frame, config.size)
+        fitted[place] = fit_frame(frame, config.size, spec)
         if stands_in:
             repeated.append(float(times_T[span.start + place]))
     return fitted, repeated
@@ -66,7 +72,11 @@ class DecodedActivations:
         # A file is read forwards, whatever the order in which frames are asked for.
         times_U, place_T = np.unique(wanted_T, return_inverse=True)
         fitted, _ = fitted_frames(
-            self._pixels[video], times_U, Span(0, len(times_U)), config=self._config
+            self._pixels[video],
+            times_U,
+            Span(0, len(times_U)),
+            config=self._config,
+            spec=encoder_spec(self._config),
         )
         return self._encoder.encode(fitted)[place_T]
 

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from csl_dist.errors import NotReadyError
+from csl_dist.errors import DataError, NotReadyError
 from csl_dist.storage.url import at_once
 from csl_dist.types import (
     DerivedFrames,
@@ -70,6 +70,38 @@ def timelines(source: FeatureSource, videos: Sequence[str]) -> list[Timeline]:
     """When the frames of these videos are shown, all of which must have features."""
     require_features(source, videos)
     return at_once(source.timeline, videos)
+
+
+class SideBySide:
+    """Several sources of the same videos as one: a frame's vectors are put end to end."""
+
+    def __init__(self, sources: Sequence[FeatureSource]):
+        self.encoder = fingerprint(*(source.encoder for source in sources))
+        self._sources = sources
+
+    def __repr__(self) -> str:
+        return f"SideBySide({list(self._sources)!r})"
+
+    def missing(self) -> list[str]:
+        return sorted({video for source in self._sources for video in source.missing()})
+
+    def timeline(self, video: str) -> Timeline:
+        return self._sources[0].timeline(video)
+
+    def width(self) -> int:
+        return sum(source.width() for source in self._sources)
+
+    def read(self, video: str, frames: Frames = ALL_FRAMES) -> Features:
+        parts = [source.read(video, frames) for source in self._sources]
+        if len({len(part) for part in parts}) > 1:
+            raise DataError(
+                f"features side by side must have the same frames, but those of video {video!r} "
+                f"are {', '.join(f'{len(part):,}' for part in parts)}"
+            )
+        return np.concatenate(parts, axis=1)
+
+    def fingerprint(self, video: str) -> str:
+        return fingerprint(*(source.fingerprint(video) for source in self._sources))
 
 
 class DerivedFeatures:

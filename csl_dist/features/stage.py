@@ -19,12 +19,13 @@ from ray.data import ExecutionResources
 from csl_dist.cluster.progress import progress_bar
 from csl_dist.cluster.session import Resources, connect, get_all, user_error
 from csl_dist.cluster.stage import Stage
-from csl_dist.config import FeaturesConfig
+from csl_dist.config import EncoderConfig, FeaturesConfig
 from csl_dist.data.media.timeline import sampled
 from csl_dist.errors import DataError
 from csl_dist.features.decoded import fitted_frames
-from csl_dist.features.encoders import Encoder, require_weights
-from csl_dist.features.opened import SourceVideo
+from csl_dist.features.encoders import Encoder, encoder_spec, require_weights
+from csl_dist.features.families.family import EncoderSpec
+from csl_dist.features.opened import FeatureSet, SourceVideo
 from csl_dist.features.store import FeatureStore, StoredVideo
 from csl_dist.types import FloatArray, Span, consecutive_spans
 
@@ -47,40 +48,47 @@ class Target:
 
 
 def extract(stage: Stage) -> None:
-    """Extracts every video that the store does not have."""
-    run, features = stage.run, stage.inputs.features
-    store, config = features.base, run.config.features
-    if not isinstance(store, FeatureStore):
-        stage.say(f"features: ready-made, {store.width()} wide; nothing to extract")
+    """Extracts every video that the stores of the run's encoders do not have."""
+    features = stage.inputs.features
+    if not features.sets:
+        stage.say(f"features: ready-made, {features.base.width()} wide; nothing to extract")
         return
-    if config.weights == "random":
-        stage.say(f"encoder: ResNet-18 with random weights, seed {config.seed}")
-    if not store.missing():
-        what = "videos are in the store" if config.adapt is None else "videos are sampled"
-        stage.say(f"features: all {len(features.to_extract)} {what}")
-        return
-    title = "extract: chunks" if config.adapt is None else "extract: chunks of the sample"
-    write_features(stage, [Target(store=store)], title=title)
+    for number, own in enumerate(features.sets, start=1):
+        spec, config = encoder_spec(own.config), own.config
+        if config.weights == "random":
+            stage.say(f"encoder: {spec.title} with random weights, seed {config.seed}")
+        elif config.encoder != EncoderConfig().encoder:
+            stage.say(f"encoder: {spec.title}, {spec.width} wide; licence: {spec.licence}")
+        of = f" of {spec.title}" if len(features.sets) > 1 else ""
+        if not own.store.missing():
+            what = "videos are in the store" if config.adapt is None else "videos are sampled"
+            stage.say(f"features{of}: all {len(own.videos)} {what}")
+            continue
+        part = f" {number} of {len(features.sets)}" if len(features.sets) > 1 else ""
+        chunks = "chunks" if config.adapt is None else "chunks of the sample"
+        write_features(stage, own, [Target(store=own.store)], title=f"extract{part}: {chunks}")
 
 
-def write_features(stage: Stage, targets: Sequence[Target], *, title: str) -> None:
+def write_features(
+    stage: Stage, features: FeatureSet, targets: Sequence[Target], *, title: str
+) -> None:
     """Writes what each store lacks; a frame is decoded once for all of them."""
-    config, sources = stage.run.config, stage.inputs.features.to_extract
+    config, sources = features.config, features.videos
     unfinished = [set(target.store.missing()) for target in targets]
     places = {
         video: [place for place, videos in enumerate(unfinished) if video in videos]
         for video in sources
     }
     places = {video: own for video, own in places.items() if own}
-    require_weights(config.features)  # told in a second here, but after minutes from within Ray
+    require_weights(config)  # told in a second here, but after minutes from within Ray
     resources = connect(verbose=stage.verbose)
     plans = get_all(
         [
             _plan_video.remote(
                 sources[video],
                 [targets[place].store for place in own],
-                config.features,
-                config.dataset.fps,
+                config,
+                stage.run.config.dataset.fps,
             )
             for video, own in places.items()
         ]
@@ -100,10 +108,13 @@ def write_features(stage: Stage, targets: Sequence[Target], *, title: str) -> No
             del left[video]
             stores = [targets[place].store for place in places[video]]
             finished = [store.finish(store.entry(video), spans[video]) for store in stores]
-            _tell_repeated(stage, finished[0])
+            if features is stage.inputs.features.sets[0]:  # told once, whatever the encoders
+                _tell_repeated(stage, finished[0])
 
     finish_complete()
-    shared = _Shared(sources=sources, targets=tuple(targets), config=config.features)
+    shared = _Shared(
+        sources=sources, targets=tuple(targets), config=config, spec=encoder_spec(config)
+    )
     with progress_bar(stage.console, title, total=len(rows)) as bar:
         for row in _written(rows, shared, resources):
             left[row["video"]] -= 1
@@ -149,6 +160,7 @@ class _Shared:
     sources: dict[str, SourceVideo]
     targets: tuple[Target, ...]
     config: FeaturesConfig
+    spec: EncoderSpec
 
 
 def _written(
@@ -219,6 +231,7 @@ class _DecodeChunks:
             self._times(video),
             span,
             config=self._shared.config,
+            spec=self._shared.spec,
         )
         return {"pixels": pixels, "repeated": np.array(repeated)}
 

@@ -11,6 +11,7 @@ from csl_dist.flag.edit_calibration import EditCalibration
 from csl_dist.flag.edit_rule import EachVideo, TrajectoryOf, edit_flags, labelled_videos, one_by_one
 from csl_dist.flag.edits.conventions import Convention
 from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
+from csl_dist.flag.facts import video_facts
 from csl_dist.flag.rules import (
     APPEARANCE,
     KindJudge,
@@ -19,6 +20,7 @@ from csl_dist.flag.rules import (
     suspicious_spans,
     thresholds,
 )
+from csl_dist.measures import FRAME_SCORES, SUSPICION
 from csl_dist.score.ensemble import scale_of
 from csl_dist.score.formulas import late_probabilities
 from csl_dist.score.settings import AuditSettings
@@ -45,6 +47,8 @@ class Decision:
     """By the rule `edits`: disagreements that are the same in most videos, told once."""
     mixed_up: dict[str, str]
     """By the rule `edits`: videos that seem to have each other's labels."""
+    facts: pd.DataFrame
+    """What each audited video is as a whole."""
 
 
 def decide(
@@ -86,6 +90,10 @@ def decide(
             calibration=edits.calibration,
             conventions=edits.conventions,
             mixed_up=edits.mixed_up,
+            facts=video_facts(
+                annotations[Split.AUDIT],
+                {v: scores[FRAME_SCORES.index(SUSPICION)] for v, scores in edits.frames.items()},
+            ),
         )
     tables = read_score_tables(store, versions, annotations, settings)
     audit, scorer = tables[Split.AUDIT], settings.scorer
@@ -109,6 +117,7 @@ def decide(
         calibration=calibration,
         conventions=[],
         mixed_up={},
+        facts=video_facts(audit.annotations, by_video),
     )
 
 

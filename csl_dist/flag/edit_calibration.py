@@ -160,7 +160,7 @@ class EditCalibration:
         if promise.flags == 0:
             return f"no step is likelier wrong than right{ranked} ({how})"
         budgets = ", ".join(
-            f"{minutes:.1f} minutes of flagged footage hold {share:.0%}"
+            f"{_length(minutes)} of flagged footage hold {share:.0%}"
             for minutes, share in promise.budgets
         )
         first = "the flag" if promise.flags == 1 else f"the first {promise.flags} flags"
@@ -170,3 +170,7 @@ class EditCalibration:
             f"{round(promise.expected_errors)} steps are wrong in all, of which {budgets}{ranked} "
             f"({how})"
         )
+
+
+def _length(minutes: float) -> str:
+    return f"{60 * minutes:.0f} seconds" if minutes < 2 else f"{minutes:.0f} minutes"

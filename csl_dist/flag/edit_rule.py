@@ -14,10 +14,11 @@ from csl_dist.errors import DataError
 from csl_dist.flag.edit_calibration import EditCalibration, Promise, ReviewedSpan
 from csl_dist.flag.edit_findings import LEVELS, VideoFindings, video_findings
 from csl_dist.flag.edits.conventions import Convention, conventions_of
-from csl_dist.flag.edits.emission import LateView, emission_of, late_view
+from csl_dist.flag.edits.emission import LateView, emission_of, first_late, late_view
 from csl_dist.flag.edits.files import best_files
 from csl_dist.flag.edits.findings import SHARED, ListName
 from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
+from csl_dist.flag.edits.order import order_scores
 from csl_dist.flag.edits.probability import (
     DATASET_DEVIATION,
     SHIPPED_CURVE,
@@ -102,9 +103,10 @@ def read_families(
     video: str, scorers: Sequence[str], trajectory_of: TrajectoryOf
 ) -> list[LateView]:
     """What later checkpoints of all scorers say of a video, read block by block."""
+    trajectories = [trajectory_of(scorer, video) for scorer in scorers]
     return [
-        late_view(logp_ETC for _, logp_ETC in trajectory_blocks(trajectory_of(scorer, video)))
-        for scorer in scorers
+        late_view((logp_ETC for _, logp_ETC in trajectory_blocks(own)), first_late(own.epochs))
+        for own in trajectories
     ]
 
 
@@ -175,13 +177,14 @@ def edit_flags(
         belief.deviation,
         {name: counts[name] for name in LEVELS},
     )
+    order = order_scores(others.videos)
     gains = {a.video: own.file_gains for a, own in zip(audited, found, strict=True)}
     return EditDecision(
         flags=flags,
         below=below,
         conventions=conventions,
         frames={
-            a.video: np.stack([own.suspicion_T, own.order_T])
+            a.video: np.stack([own.suspicion_T, order[a.video]])
             for a, own in zip(audited, found, strict=True)
         },
         calibration=replace(calibration, promise=promise),

@@ -19,6 +19,23 @@ FILES = "files"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep:
+    """How much of the trajectories a preliminary audit rests on."""
+
+    checkpoints: int
+    """That all videos were run through."""
+    of: int
+    asked: str
+    """Fingerprint of labels, settings and trainings: the same in all sweeps of one prediction."""
+    settled: bool
+    """Whether the top of the list is that of the sweep before."""
+
+    def sentence(self) -> str:
+        settled = ", by which the top of the list is settled" * self.settled
+        return f"rests on {self.checkpoints:,} of {self.of:,} checkpoints{settled}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRecord:
     """How the flags of an audit came about."""
 
@@ -43,6 +60,8 @@ class AuditRecord:
     """Where the corrected labels of a video came from; the dataset's own where it is not here."""
     corrects: int | None = None
     """The audit whose labels this one corrected; None for an audit of the dataset's own labels."""
+    sweep: Sweep | None = None
+    """None for an audit that rests on all checkpoints."""
 
     def as_json(self) -> dict[str, Any]:
         content = {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -50,6 +69,7 @@ class AuditRecord:
             "config": config_as_dict(self.config),
             "settings": _SETTINGS.dump_python(self.settings, mode="json"),
             "known_errors": [asdict(error) for error in self.known_errors],
+            "sweep": self.sweep and asdict(self.sweep),
         }
 
     @classmethod
@@ -65,6 +85,7 @@ class AuditRecord:
                 "classes": tuple(content["classes"]),
                 "scales": scales and (tuple(scales[0]), tuple(scales[1])),
                 "known_errors": tuple(_known_error(error) for error in content["known_errors"]),
+                "sweep": (sweep := content.get("sweep")) and Sweep(**sweep),
             }
         )
 

@@ -3,9 +3,10 @@
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
+import pandas as pd
 import ray
 
 from csl_dist.audit.revision import AuditStore
@@ -20,7 +21,8 @@ from csl_dist.flag.edit_calibration import EditCalibration
 from csl_dist.flag.edit_findings import VideoFindings
 from csl_dist.flag.edit_rule import EachVideo, VideoLook, one_by_one
 from csl_dist.flag.edits.labelled import LabelledVideo
-from csl_dist.flag.record import AuditRecord
+from csl_dist.flag.record import AuditRecord, Sweep
+from csl_dist.flag.settled import is_settled
 from csl_dist.predict.plan import skipped_checkpoints, trajectory_reader
 from csl_dist.review.store import judged_spans
 from csl_dist.score.formulas import outlying_videos
@@ -32,19 +34,24 @@ from csl_dist.types import Annotation, PlantedError, Split, array_fingerprint, f
 
 FRAMES_ALONE = 200_000
 """Frames of all audited videos up to which the driver looks at them itself."""
-VIDEOS_PER_TASK = 8
+VIDEOS_PER_TASK = 16
+MAX_NAMED = 20
+"""Videos that a sentence names."""
 
 
-def flag(stage: Stage, versions: Versions) -> int:
+def flag(stage: Stage, versions: Versions, *, sweep: Sweep | None = None) -> int:
     """Flags suspicious spans of the scores given; the number of the audit that holds them.
 
     An audit of the very same labels, trajectories and settings is there already: no other is made.
+    `sweep`: how much of the trajectories is there, unless it is all.
     """
     store = AuditStore(stage.run.paths)
     made_from = audit_fingerprint(stage.inputs, versions)
     number, record = store.newest_of_dataset()
     if record is None or record.made_from != made_from:
-        number = make_audit(stage.inputs, versions, made_from, each=partial(_on_workers, stage))
+        number = make_audit(
+            stage.inputs, versions, made_from, sweep=sweep, each=partial(_on_workers, stage)
+        )
     stage.say(f"audit {number}: {len(store.flags(number))} spans to review")
     stage.say(f"calibration: {store.calibration(number).sentence()}")
     for convention in store.conventions(number):
@@ -53,8 +60,28 @@ def flag(stage: Stage, versions: Versions) -> int:
         stage.say(f"videos that seem to have each other's labels: {' and '.join(pair)}")
     outliers = store.outliers(number)
     if outliers:
-        stage.say(f"videos far off as a whole (another one's labels?): {', '.join(outliers)}")
+        more = f" and {len(outliers) - MAX_NAMED} more" if len(outliers) > MAX_NAMED else ""
+        names = ", ".join(outliers[:MAX_NAMED])
+        stage.say(f"videos far off as a whole (another one's labels?): {names}{more}")
     return number
+
+
+def sweep_of(inputs: Inputs, unpredicted: Versions, checkpoints: tuple[int, int]) -> Sweep | None:
+    """What an audit says of some checkpoints, of so many; None where these are all.
+
+    `unpredicted` are the versions that scores would have without trajectories.
+    """
+    done, total = checkpoints
+    if done == total:
+        return None
+    trainings = [
+        [scorer, fold.index, record and record.training]
+        for scorer in inputs.run.config.scorers
+        for fold in inputs.run.dataset.folds
+        for record in [inputs.checkpoints.current(scorer, fold.index)]
+    ]
+    asked = fingerprint(audit_fingerprint(inputs, unpredicted), trainings)
+    return Sweep(checkpoints=done, of=total, asked=asked, settled=False)
 
 
 def settings_of(config: RunConfig) -> AuditSettings:
@@ -100,7 +127,8 @@ def _on_workers(
     if sum(annotation.num_frames for annotation in audited) < FRAMES_ALONE:
         return one_by_one(look, audited)
     connect(verbose=stage.verbose)
-    shared = ray.put(look)
+    # In a list, so that each worker reads it once: it holds every video's labels.
+    shared = [ray.put(look)]
     parts = [audited[i : i + VIDEOS_PER_TASK] for i in range(0, len(audited), VIDEOS_PER_TASK)]
     futures = [_findings.remote(shared, part) for part in parts]
     with progress_bar(stage.console, "flag: videos", total=len(audited)) as bar:
@@ -113,12 +141,23 @@ def _on_workers(
 
 
 @ray.remote
-def _findings(look: VideoLook, audited: Sequence[Annotation]) -> list[VideoFindings]:
-    return one_by_one(look, audited)
+def _findings(shared: list[Any], audited: Sequence[Annotation]) -> list[VideoFindings]:
+    return one_by_one(_look_of(shared[0]), audited)
+
+
+@lru_cache(maxsize=1)
+def _look_of(reference: Any) -> VideoLook:
+    look: VideoLook = ray.get(reference)
+    return look
 
 
 def make_audit(
-    inputs: Inputs, versions: Versions, made_from: str, *, each: EachVideo = one_by_one
+    inputs: Inputs,
+    versions: Versions,
+    made_from: str,
+    *,
+    sweep: Sweep | None = None,
+    each: EachVideo = one_by_one,
 ) -> int:
     """Makes and publishes an audit; returns its number."""
     run, settings = inputs.run, settings_of(inputs.run.config)
@@ -151,6 +190,7 @@ def make_audit(
         scales=decision.scales,
         known_errors=tuple(_known_errors(inputs)),
         skipped=skipped_checkpoints(inputs),
+        sweep=sweep and _compared(AuditStore(run.paths), sweep, decision.flags),
     )
     made = {v: versions[settings.temporal][v] for v in run.dataset.audited_ids()}
     return AuditStore(run.paths).publish(
@@ -158,8 +198,17 @@ def make_audit(
         videos=run.dataset.videos,
         decision=decision,
         trained=trained,
-        outliers=outlying_videos(scores.read_all(made, settings.temporal, "csl")),
+        outliers=outlying_videos(scores.usual_csl(made, settings.temporal)),
     )
+
+
+def _compared(store: AuditStore, sweep: Sweep, flags: pd.DataFrame) -> Sweep:
+    """A sweep that knows whether its flags are those of the sweep before, if that is the newest."""
+    number, record = store.newest_of_dataset()
+    before = record and record.sweep
+    if not before or before.asked != sweep.asked or before.checkpoints >= sweep.checkpoints:
+        return sweep
+    return replace(sweep, settled=is_settled(store.flags(number), flags))
 
 
 def _known_errors(inputs: Inputs) -> list[PlantedError]:

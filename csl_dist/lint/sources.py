@@ -20,12 +20,12 @@ from csl_dist.config import (
 )
 from csl_dist.data.dataset import Dataset
 from csl_dist.data.documents.segment import Segment
-from csl_dist.data.init import draft_config, recognise
+from csl_dist.data.init import draft_config, guesses, recognise
 from csl_dist.data.layouts import FOLDERS, read_labelled
 from csl_dist.data.layouts.cholec80 import LABELS_FPS, PHASE_ROWS
-from csl_dist.data.layouts.documents import SegmentTracks
 from csl_dist.data.layouts.egoper import TASKS
 from csl_dist.data.layouts.entries import NAME_LINES, EntryTracks
+from csl_dist.data.layouts.label_sets import SegmentTracks
 from csl_dist.data.media.sources import files_below
 from csl_dist.data.splits import with_patterns
 from csl_dist.data.text import UNLABELLED_NAMES
@@ -33,6 +33,8 @@ from csl_dist.data.tracks import SegmentTrack
 from csl_dist.errors import ConfigError, DataError
 from csl_dist.lint.findings import Finding, Kind, TimeUnit
 from csl_dist.lint.sequences import LabelSequence, Step, steps_from_frames
+from csl_dist.storage.files import AnyPath, exists, place
+from csl_dist.storage.paths import RunPaths
 from csl_dist.types import Media, Split, Video
 
 LISTS = ("mapping.txt", "classes.txt", "readme.txt")
@@ -119,19 +121,20 @@ class OtherFormError(DataError):
 
 def find_labels(where: str | Path, options: Options) -> Labels:
     """The labels that a path, a config or a run root leads to."""
-    path = Path(where)
-    if "://" in str(where) or (path / "run.json").exists():
+    path = place(where)
+    if exists(f"{where}/{RunPaths.RUN}"):
         from csl_dist.storage.run_file import read_run_config
 
         return _of_config(read_run_config(str(where)).dataset, options, str(where))
     if not path.exists():
         raise DataError(f"{path} does not exist; give a folder or file of labels, or a config")
-    if path.suffix.lower() in (".yaml", ".yml"):
+    if isinstance(path, Path) and path.suffix.lower() in (".yaml", ".yml"):
         return _of_config(load_config(path, options.overrides).dataset, options, path.stem)
     if options.overrides:
         raise ConfigError(f"--set changes a config, but {path} is none")
     section, notes = _section_of(path)
     if section is None:
+        assert isinstance(path, Path), "text files are looked for on this machine alone"
         return _bare_files(path, options)
     labels = _of_config(section, options, Path(section.path).name)
     if section.layout == "mstcn" and options.fps is None:
@@ -143,28 +146,24 @@ def find_labels(where: str | Path, options: Options) -> Labels:
     return labels
 
 
-def _section_of(path: Path) -> tuple[DatasetConfig | None, list[str]]:
+def _section_of(path: AnyPath) -> tuple[DatasetConfig | None, list[str]]:
     """The section of a config that a folder or file would have, and what was guessed for it."""
     try:
         layout = recognise(path, media="optional")
     except DataError:
         if path.is_file() and path.suffix.lower() == ".csv":
             return DATASET_SECTIONS["manifest"](path=str(path)), []
-        if path.is_file() and path.suffix.lower() == ".json":
-            return DATASET_SECTIONS["activitynet"](path=str(path)), []
         if _text_files(path):
             return None, []
         raise
     if layout in FOLDER_LAYOUTS:
         folder = path.parent if path.name == "annotation.json" else path
         return DATASET_SECTIONS[layout](path=str(folder)), []
-    draft = draft_config(layout, path, path)
+    draft = draft_config(layout, path, Path(path.name))
     # Lint compares annotators, and names overlaps itself.
     kept = {name: v for name, v in draft.dataset.items() if name not in AUDIT_ALONE}
     notes = [
-        _sentence(f"{name} is taken as {draft.dataset[name]}: {note}")
-        for name, note in draft.notes.items()
-        if name in kept
+        _sentence(f"dataset.{name}: {words}") for name, words in guesses(draft) if name in kept
     ]
     section = kept | {"layout": layout, "path": str(kept["path"])}
     where = {"root": "runs/lint", "dataset": section}
@@ -188,13 +187,17 @@ def _of_config(config: DatasetConfig, options: Options, title: str) -> Labels:
     return Labels(
         title=title,
         datasets=datasets,
-        notes=[_sentence(problem) for dataset in datasets for problem in dataset.problems],
+        notes=[
+            _sentence(words)
+            for dataset in datasets
+            for words in (*dataset.problems, *dataset.notes)
+        ],
     )
 
 
 def _all_tasks(config: EgoperConfig) -> list[Dataset]:
     """EgoPER's tasks, each a procedure of its own."""
-    folders = {folder.name.lower() for folder in Path(config.path).iterdir() if folder.is_dir()}
+    folders = {folder.name.lower() for folder in place(config.path).iterdir() if folder.is_dir()}
     datasets = []
     for task in (task for task in TASKS if task in folders):
         dataset = read_labelled(replace(config, task=task))
@@ -203,9 +206,11 @@ def _all_tasks(config: EgoperConfig) -> list[Dataset]:
     return datasets
 
 
-def _text_files(path: Path) -> list[Path]:
+def _text_files(path: AnyPath) -> list[Path]:
+    if not isinstance(path, Path):
+        return []
     if path.is_file():
-        return [path]
+        return [] if path.suffix.lower() == ".json" else [path]
     files = (file for file in files_below(path) if file.suffix == ".txt")
     return [file for file in files if file.name.lower() not in LISTS]
 

@@ -20,6 +20,7 @@ from csl_dist.features.source import DerivedFeatures, FeatureReader, FeatureSour
 from csl_dist.predict.forward import (
     cpu_batch_frames,
     each_log_probabilities,
+    in_integers,
     load_weights,
     require_finite,
     within_memory,
@@ -91,6 +92,7 @@ class PredictActor:
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         if self._device.type == "cpu":
             torch.set_num_threads(config.cpus_per_worker)
+        self._is_fast = config.precision == "fast" and self._device.type == "cpu"
 
     def work(self, task: PredictSlice) -> SliceResult:
         """Predicts a slice's units, writing each as it is done."""
@@ -124,6 +126,8 @@ class PredictActor:
                 for epoch, info in checkpoints.items():
                     with _blamed(info):
                         load_weights(scorers[epoch], weights[epoch], info)
+                        if self._is_fast:
+                            scorers[epoch] = in_integers(scorers[epoch], info)
                 reader = self._reader_of(task.scorer, left[0].checkpoint.fold)
                 for group, units in groupby(left, key=lambda unit: unit.group):
                     own = list(units)

@@ -11,7 +11,7 @@ from csl_dist.cluster.background import Background
 from csl_dist.cluster.session import connect
 from csl_dist.cluster.stage import Stage
 from csl_dist.predict.plan import drop_used_weights, plan_scorers
-from csl_dist.predict.stage import predict, prediction_pool, row_prediction
+from csl_dist.predict.stage import prediction_pool, row_prediction
 from csl_dist.training.inputs import Inputs
 from csl_dist.training.scorers import num_epochs
 from csl_dist.training.stage import (
@@ -26,27 +26,27 @@ LOOK_SECONDS = 2.0
 """Between two looks for new checkpoints."""
 
 
-def train_and_predict(stage: Stage) -> None:
-    """Trains, and predicts beside it."""
+def train_and_follow(stage: Stage) -> None:
+    """Trains, and predicts beside it; nothing is published yet."""
     trainings = planned_trainings(stage.inputs)
     tell_kept(stage, trainings)
     if not unfinished(trainings):
         fit_trainings(stage, trainings, title=TITLE)  # says that all is trained
-        predict(stage)
         return
     connect(verbose=stage.verbose)  # here, because two threads would do it twice
     training = Background(lambda: fit_trainings(stage, trainings, title=TITLE))
 
     def goes_on() -> bool:
         training.join(LOOK_SECONDS)
-        return training.is_alive()
+        if training.is_alive():
+            return True
+        training.wait()  # raises what it ended with
+        return False
 
     _follow(stage, goes_on)
-    training.wait()
-    predict(stage)
 
 
-def predict_and_follow(stage: Stage) -> None:
+def follow_training(stage: Stage) -> None:
     """Predicts with what a training elsewhere publishes, until it has all its epochs."""
 
     def goes_on() -> bool:
@@ -55,16 +55,25 @@ def predict_and_follow(stage: Stage) -> None:
 
     if _lacks_epochs(stage.inputs):
         _follow(stage, goes_on)
-    predict(stage)
 
 
 def _follow(stage: Stage, goes_on: Callable[[], bool]) -> None:
-    """Predicts with what there is, again and again; `goes_on` waits before it answers."""
-    inputs = stage.inputs
-    plans = plan_scorers(inputs, so_far=True)
+    """Predicts with what there is, again and again; `goes_on` waits before it answers.
+
+    The last round is that of the finished training, so that no unit is left for another pass. A
+    pool starts actors for units that are there; while there are none, nobody claims a GPU. Where
+    prediction may stop early, only the first sweep's checkpoints are taken, and sweeps do the rest.
+    """
+    inputs, is_going = stage.inputs, True
+    config = inputs.run.config.predict
+    sweep = 0 if config.stop == "settled" else None
+    plans = plan_scorers(inputs, so_far=True, sweep=sweep)
     with row_prediction(stage, plans) as rows:
-        while goes_on():
-            plans = plan_scorers(inputs, so_far=True)
+        while is_going:
+            is_going = goes_on()
+            if config.in_sweeps and not is_going:
+                break
+            plans = plan_scorers(inputs, so_far=is_going, sweep=sweep)
             with prediction_pool(stage) as pool:
                 rows.predict(plans, pool)
             drop_used_weights(inputs, plans)

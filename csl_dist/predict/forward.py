@@ -4,6 +4,7 @@ Batches follow from the videos' lengths alone, never from the number of workers,
 produces the same bytes.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -11,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch.ao.quantization import quantize_dynamic
 
 from csl_dist.errors import CheckpointError, CslError
 from csl_dist.predict.trajectories import Group
@@ -109,6 +111,17 @@ def load_weights(scorer: Scorer, weights: State, checkpoint: CheckpointInfo) -> 
         ) from error
 
 
+def in_integers(scorer: Scorer, checkpoint: CheckpointInfo) -> Scorer:
+    """A filled model whose layers multiply 8-bit integers, scaled by each batch's own range."""
+    # As integers, weights that are not numbers would give numbers.
+    if not all(parameter.isfinite().all() for parameter in scorer.parameters()):
+        raise _diverged(checkpoint)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torchao is to replace it, and has no such kernels yet
+        quantized: Scorer = quantize_dynamic(scorer, {torch.nn.Linear}, dtype=torch.qint8)
+    return quantized
+
+
 def cpu_batch_frames(model: ModelSpec) -> int:
     """Frames of a forward pass on CPUs.
 
@@ -121,7 +134,11 @@ def cpu_batch_frames(model: ModelSpec) -> int:
 def require_finite(logp_NC: npt.NDArray[np.float32], checkpoint: CheckpointInfo) -> None:
     """Stops at a checkpoint whose output is not a number."""
     if not np.isfinite(logp_NC).all():
-        raise CheckpointError(
-            f"checkpoint {checkpoint.place} gives NaN or infinite log-probabilities; its training "
-            "diverged: lower train.learning_rate"
-        )
+        raise _diverged(checkpoint)
+
+
+def _diverged(checkpoint: CheckpointInfo) -> CheckpointError:
+    return CheckpointError(
+        f"checkpoint {checkpoint.place} gives NaN or infinite log-probabilities; its training "
+        "diverged: lower train.learning_rate"
+    )

@@ -6,7 +6,7 @@ from itertools import groupby
 
 from csl_dist.config import CNN
 from csl_dist.data.dataset import Fold
-from csl_dist.errors import CheckpointError, LeakageError
+from csl_dist.errors import CheckpointError, LeakageError, NotReadyError
 from csl_dist.features.source import require_features
 from csl_dist.predict.trajectories import (
     Group,
@@ -17,16 +17,20 @@ from csl_dist.predict.trajectories import (
 )
 from csl_dist.predict.units import PredictSlice, PredictUnit, plan_groups, row_of
 from csl_dist.storage.ledger import Unit
-from csl_dist.storage.url import key_part
-from csl_dist.strategies import selected_epochs
+from csl_dist.storage.url import at_once, key_part
+from csl_dist.strategies import SWEEPS, selected_epochs, swept_epochs
 from csl_dist.training.checkpoints import CheckpointInfo
 from csl_dist.training.inputs import Inputs
+from csl_dist.training.models import weight_bytes
 from csl_dist.training.scorers import num_epochs, train_config
 from csl_dist.training.train import settings_fingerprint
 from csl_dist.types import Annotation, Split
 
 CHECKPOINTS_AT_ONCE = 16
-"""Checkpoints of `cnn` that a group is run through while it is decoded: 0.7 GB of weights."""
+"""Most checkpoints that a group is run through while its features are in memory; of `cnn`, whose
+frames are decoded for that, 0.7 GB of weights."""
+WEIGHTS_AT_ONCE = 64 << 20
+"""Bytes of their weights, of other scorers: large ones take longer to compute than to read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +43,7 @@ class ScorerPlan:
     rows: dict[str, Rows]
     """What each video that is to be published will be made of."""
     checkpoints: dict[int, tuple[CheckpointInfo, ...]]
-    """Those that a fold's videos are run through."""
+    """Those that a fold's videos are run through; of a sweep, those of it and all before it."""
     num_videos: int
     """All that the scorer is run over, published ones included."""
     num_expected: int
@@ -70,29 +74,71 @@ class ScorerPlan:
         return {info.epoch for info in self.checkpoints[fold]}
 
 
-def plan_scorers(inputs: Inputs, *, so_far: bool = False) -> list[ScorerPlan]:
-    """The plan of every scorer; `so_far` while training still adds checkpoints."""
+def plan_scorers(
+    inputs: Inputs, *, so_far: bool = False, sweep: int | None = None
+) -> list[ScorerPlan]:
+    """The plan of every scorer; `so_far` while training still adds checkpoints.
+
+    `sweep`: only for the checkpoints of that sweep and those before it; rows of others that are
+    there are kept.
+    """
     annotations = inputs.labels.held_out()
-    return [_plan_scorer(inputs, name, annotations, so_far) for name in inputs.run.config.scorers]
+    return [
+        _plan_scorer(inputs, name, annotations, so_far, sweep) for name in inputs.run.config.scorers
+    ]
+
+
+def first_sweep(inputs: Inputs) -> int:
+    """The sweep to go on with: the last one that is done, whose audit may be lacking, or 0."""
+    for sweep in range(len(SWEEPS)):
+        if any(plan.units for plan in plan_scorers(inputs, sweep=sweep)):
+            return max(0, sweep - 1)
+    return len(SWEEPS) - 1
+
+
+def checkpoints_done(inputs: Inputs) -> tuple[int, int]:
+    """How many checkpoints all held-out videos are published with, and how many there are.
+
+    Of several scorers and folds those of the least share.
+    """
+    annotations = inputs.labels.held_out()
+    counts = []
+    for scorer in inputs.run.config.scorers:
+        store = store_of(inputs, scorer)
+        for fold in inputs.run.dataset.folds:
+            total = _checkpoints(inputs, scorer, fold, so_far=False, sweep=None).num_expected
+            wanted = set(fold.held_out)
+            videos = [a.video for a in annotations if a.original in wanted]
+            done = min(map(len, at_once(store.published_rows, videos)), default=total)
+            counts.append((min(done, total), total))
+    return min(counts, key=lambda count: count[0] / count[1])
 
 
 def _plan_scorer(
-    inputs: Inputs, scorer: str, annotations: Sequence[Annotation], so_far: bool
+    inputs: Inputs,
+    scorer: str,
+    annotations: Sequence[Annotation],
+    so_far: bool,
+    sweep: int | None,
 ) -> ScorerPlan:
     stored = _Stored.of(store_of(inputs, scorer))
     folds = []
     for fold in inputs.run.dataset.folds:
-        checkpoints, num_checkpoints = _checkpoints(inputs, scorer, fold, so_far)
-        planner = _FoldPlanner(inputs, scorer, fold, annotations, checkpoints, stored)
-        folds.append((fold.index, checkpoints, num_checkpoints, planner.plan()))
+        chosen = _checkpoints(inputs, scorer, fold, so_far=so_far, sweep=sweep)
+        planner = _FoldPlanner(inputs, scorer, fold, annotations, chosen, stored)
+        folds.append((fold.index, chosen, planner.plan()))
     units = {group: own for *_, plan in folds for group, own in plan.units.items()}
     return ScorerPlan(
         scorer=scorer,
         units=units,
         rows={video: rows for *_, plan in folds for video, rows in plan.rows.items()},
-        checkpoints={index: tuple(infos) for index, infos, *_ in folds},
+        checkpoints={index: chosen.wanted_infos for index, chosen, _ in folds},
         num_videos=len(annotations),
-        num_expected=sum(len(plan.units) * count for _, _, count, plan in folds),
+        num_expected=sum(
+            len(own) + chosen.num_expected - len(chosen.wanted)
+            for _, chosen, plan in folds
+            for own in plan.units.values()
+        ),
         stale=tuple(set(stored.begun) - units.keys()),
     )
 
@@ -112,6 +158,22 @@ class _Stored:
 
 
 @dataclass(frozen=True, slots=True)
+class _Chosen:
+    """The checkpoints of a fold."""
+
+    infos: Sequence[CheckpointInfo]
+    """All that videos may be run through."""
+    wanted: set[int]
+    """Epochs of those that they are run through now: all, or those of a sweep."""
+    num_expected: int
+    """Of the latter, how many it will be when training is over."""
+
+    @property
+    def wanted_infos(self) -> tuple[CheckpointInfo, ...]:
+        return tuple(info for info in self.infos if info.epoch in self.wanted)
+
+
+@dataclass(frozen=True, slots=True)
 class _FoldPlan:
     units: dict[Group, tuple[PredictUnit, ...]]
     rows: dict[str, Rows]
@@ -126,14 +188,15 @@ class _FoldPlanner:
         scorer: str,
         fold: Fold,
         annotations: Sequence[Annotation],
-        checkpoints: Sequence[CheckpointInfo],
+        chosen: _Chosen,
         stored: _Stored,
     ):
         self._config = inputs.run.config.predict
         self._fold = fold
-        self._checkpoints = checkpoints
+        self._checkpoints = chosen.infos
+        self._wanted = chosen.wanted
         self._stored = stored
-        self._loadable = _loadable(inputs, scorer, fold, checkpoints)
+        self._loadable = _loadable(inputs, scorer, fold, chosen.infos)
         source = inputs.seen_features(scorer, fold.index, Split.AUDIT)
         require_features(source, fold.held_out)
         wanted = set(fold.held_out)
@@ -156,19 +219,19 @@ class _FoldPlanner:
         """What a video's rows are made from, of all checkpoints or of some."""
         frames, made = self._own[video].num_frames, self._features[video]
         return {
-            info.epoch: row_of(info, made, frames, self._config.dtype)
+            info.epoch: row_of(info, made, frames, self._config.numbers)
             for info in self._checkpoints
             if epochs is None or info.epoch in epochs
         }
 
     def _is_current(self, video: str) -> bool:
-        """Whether a video is published with all rows that it can have."""
+        """Whether a video is published with all rows that are wanted and that it can have."""
         known, whole = self._stored.published.get(key_part(video)), self._rows(video)
         if known is None or known == rows_fingerprint(whole):
             return known is not None
         there = self._stored.store.published_rows(video)
         # Rows whose weights are gone can't be added; all others must be there.
-        lacking = whole.keys() - there.keys()
+        lacking = self._wanted - there.keys()
         return there.items() <= whole.items() and not lacking & self._loadable
 
     def _groups(self, pending: set[str]) -> list[Group]:
@@ -210,7 +273,7 @@ class _FoldPlanner:
     def _units(self, group: Group, covered: set[int]) -> tuple[PredictUnit, ...]:
         """The units of a group whose rows are written, or whose weights are there."""
         needed = tuple(
-            PredictUnit(checkpoint=info, group=group, dtype=self._config.dtype)
+            PredictUnit(checkpoint=info, group=group, numbers=self._config.numbers)
             for info in self._checkpoints
             if info.epoch not in covered
         )
@@ -218,10 +281,13 @@ class _FoldPlanner:
         usable = tuple(
             unit
             for unit in needed
-            if unit.checkpoint.epoch in self._loadable or unit.unit.fingerprint in written
+            if unit.checkpoint.epoch in self._wanted & self._loadable
+            or unit.unit.fingerprint in written
         )
+        if usable or covered:
+            return usable
         # Where no weights are left at all, loading says what to do.
-        return usable if usable or covered else needed
+        return tuple(unit for unit in needed if unit.checkpoint.epoch in self._wanted)
 
 
 def _loadable(inputs: Inputs, scorer: str, fold: Fold, infos: Sequence[CheckpointInfo]) -> set[int]:
@@ -232,21 +298,21 @@ def _loadable(inputs: Inputs, scorer: str, fold: Fold, infos: Sequence[Checkpoin
 
 
 def _checkpoints(
-    inputs: Inputs, scorer: str, fold: Fold, so_far: bool
-) -> tuple[list[CheckpointInfo], int]:
-    """The checkpoints to run over a fold's videos, and how many it will be in the end."""
+    inputs: Inputs, scorer: str, fold: Fold, *, so_far: bool, sweep: int | None
+) -> _Chosen:
+    """The checkpoints to run over a fold's videos."""
     config = inputs.run.config.predict
     store = inputs.checkpoints.store(scorer, fold.index)
     epochs = num_epochs(inputs.run.config, scorer)
     if so_far and epochs is not None:
-        chosen = selected_epochs(range(1, epochs + 1), config.checkpoints)
-        infos = [info for info in store.infos(epochs) if info.epoch in chosen]
-        num_checkpoints = len(chosen)
+        selected = selected_epochs(range(1, epochs + 1), config.checkpoints)
+        infos = [info for info in store.infos(epochs) if info.epoch in selected]
     else:
         _refuse_other_settings(inputs, scorer, fold.index)
         source = inputs.features.of(scorer, fold.index)
         infos = inputs.checkpoints.infos(scorer, fold.index, source, config.checkpoints)
-        num_checkpoints = len(infos)
+        selected = [info.epoch for info in infos]
+    wanted = set(selected) if sweep is None else swept_epochs(selected, sweep)
     if config.on_bad_checkpoint == "skip":
         bad = store.bad()
         usable = [info for info in infos if info.epoch not in bad]
@@ -255,11 +321,13 @@ def _checkpoints(
                 f"every checkpoint of scorer {scorer!r}, fold {fold.index}, is bad; the first: "
                 f"{bad[infos[0].epoch]}"
             )
-        num_checkpoints -= len(infos) - len(usable)
         infos = usable
+        # A sweep has at least one; once training is over, the last that can be used.
+        wanted = wanted - bad.keys() or {info.epoch for info in infos[-1:]}
     for info in infos[:1]:
         refuse_leakage(info, fold.held_out, inputs.run.config.audit.allow_in_sample)
-    return infos, num_checkpoints
+    there = {info.epoch for info in infos}
+    return _Chosen(infos, wanted & there, num_expected=len(wanted))
 
 
 def _refuse_other_settings(inputs: Inputs, scorer: str, fold: int) -> None:
@@ -274,6 +342,24 @@ def _refuse_other_settings(inputs: Inputs, scorer: str, fold: int) -> None:
             "than the config has now; run `csl train`, or put back what was changed below `train` "
             f"and `scorers.{scorer}`"
         )
+    _refuse_part_of_a_training(inputs, scorer, fold)
+
+
+def _refuse_part_of_a_training(inputs: Inputs, scorer: str, fold: int) -> None:
+    """Refuses 3 of 50 epochs: an audit would record more than anything was run through."""
+    config = inputs.run.config
+    trained_as, store = train_config(config, scorer), inputs.checkpoints.store(scorer, fold)
+    published = [epoch for epoch in store.published_epochs() if epoch <= trained_as.epochs]
+    if not published or len(published) == trained_as.epochs:
+        return  # where there are none, the next step says so
+    # Of a falling learning rate, the first epochs are not those of a shorter training.
+    is_shorter = trained_as.schedule == "constant" and scorer != CNN
+    raise NotReadyError(
+        f"scorer {scorer!r}, fold {fold}, has {len(published)} of {trained_as.epochs} epochs; run "
+        "`csl train` for the others, or `csl audit --follow` while a training goes on"
+        + f", or set train.epochs={published[-1]} to audit with these"
+        * is_shorter
+    )
 
 
 def refuse_leakage(
@@ -302,7 +388,8 @@ def trajectory_reader(inputs: Inputs, scorers: Sequence[str]) -> Callable[[str, 
 
 
 def pending_slices(inputs: Inputs, plan: ScorerPlan) -> list[PredictSlice]:
-    """What is left to predict: by checkpoint, the earliest first, or by group for `cnn`."""
+    """What is left to predict: by checkpoint, the earliest first, or by group, where reading its
+    features takes longer than reading weights."""
     written = store_of(inputs, plan.scorer).written()
     left = [
         unit
@@ -314,9 +401,11 @@ def pending_slices(inputs: Inputs, plan: ScorerPlan) -> list[PredictSlice]:
     adapt, batch_frames = config.features.adapt, config.predict.batch_frames
     if plan.scorer == CNN and adapt is not None:
         batch_frames = adapt.batch_frames
-        parts = list(_by_group(left))
+        parts = list(_by_group(left, CHECKPOINTS_AT_ONCE))
     else:
-        parts = _by_checkpoint(left)
+        num_bytes = weight_bytes(inputs.model_spec(plan.scorer))
+        at_once = min(CHECKPOINTS_AT_ONCE, WEIGHTS_AT_ONCE // num_bytes)
+        parts = list(_by_group(left, at_once)) if at_once > 1 else _by_checkpoint(left)
     return [
         PredictSlice(scorer=plan.scorer, units=tuple(units), batch_frames=batch_frames)
         for units in parts
@@ -331,12 +420,13 @@ def _by_checkpoint(units: Sequence[PredictUnit]) -> list[list[PredictUnit]]:
     return [part for _, part in sorted(parts.items())]
 
 
-def _by_group(units: Sequence[PredictUnit]) -> Iterator[list[PredictUnit]]:
+def _by_group(units: Sequence[PredictUnit], at_once: int) -> Iterator[list[PredictUnit]]:
     """Units of one group, as many as their checkpoints may be in memory at once."""
     for _, own in groupby(units, key=lambda unit: unit.group):
         rest = list(own)
-        for start in range(0, len(rest), CHECKPOINTS_AT_ONCE):
-            yield rest[start : start + CHECKPOINTS_AT_ONCE]
+        size = -(-len(rest) // -(-len(rest) // at_once))  # parts of like size
+        for start in range(0, len(rest), size):
+            yield rest[start : start + size]
 
 
 def skipped_checkpoints(inputs: Inputs) -> dict[str, str]:

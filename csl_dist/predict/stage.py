@@ -35,23 +35,36 @@ VIDEOS_PER_TASK = 16
 """Videos that an actor publishes at a time."""
 
 
-def predict(stage: Stage) -> None:
-    """Evaluates every checkpoint on every held-out video, and publishes the trajectories."""
+def predict(stage: Stage, *, sweep: int | None = None) -> bool:
+    """Evaluates every checkpoint on every held-out video, and publishes the trajectories.
+
+    `sweep`: with the checkpoints of that sweep and those before it only. Whether there was
+    anything to do.
+    """
     inputs = stage.inputs
-    plans = plan_scorers(inputs)
-    if any(plan.units for plan in plans):
+    plans = plan_scorers(inputs, sweep=sweep)
+    was_lacking = any(plan.units for plan in plans)
+    if was_lacking:
         _tell_shortened(stage, plans)
         with prediction_pool(stage) as pool:
-            with row_prediction(stage, plans) as rows:
-                while rows.predict(plans, pool) > 0:
-                    plans = plan_scorers(inputs)
+            if any(pending_slices(inputs, plan) for plan in plans):
+                with row_prediction(stage, plans) as rows:
+                    while rows.predict(plans, pool) > 0:
+                        plans = plan_scorers(inputs, sweep=sweep)
             publish(stage, plans, pool)
-        on_every_node(forget_node_folder, stage.run.paths.root.url)
+        if sweep is None:
+            forget_nodes(stage)
     else:
         total = sum(plan.num_videos for plan in plans)
         stage.say(f"trajectories: all {total} are there")
     drop_stale_rows(inputs, plans)
     drop_used_weights(inputs, plans)
+    return was_lacking
+
+
+def forget_nodes(stage: Stage) -> None:
+    """Deletes the features that machines keep while checkpoints see them."""
+    on_every_node(forget_node_folder, stage.run.paths.root.url)
 
 
 def _tell_shortened(stage: Stage, plans: Sequence[ScorerPlan]) -> None:

@@ -31,9 +31,11 @@ from csl_dist.types import (
 )
 
 ROW_CHUNK_FRAMES = 4096
-QUERY_CHUNK_FRAMES = 128
+CHUNK_BYTES = 1 << 20
+"""Of a published chunk, which is what reading one frame reads; see docs/decisions/023-scale.md."""
+LEAST_CHUNK_FRAMES, MOST_CHUNK_FRAMES = 128, 1024
 COMPACT_BLOCK_FRAMES = 4096
-"""Frames that compaction reads at once, of every checkpoint: a multiple of the query chunk."""
+"""Frames that compaction reads at once, of every checkpoint."""
 READ_THREADS = 8
 """Chunks that one read fetches and decodes at once."""
 
@@ -137,8 +139,9 @@ class Trajectory:
             return frames, take(frames, chunk_ETC[:, frames.start - first : frames.stop - first])
 
         numbers = range(start // width, -(-stop // width)) if stop > start else range(0)
-        if len(numbers) == 1:
-            yield taken(numbers[0])
+        # Threads are for waiting, which few chunks on a disk do not make anybody do.
+        if len(numbers) == 1 or (self._chunks.is_local and len(numbers) <= READ_THREADS):
+            yield from map(taken, numbers)
             return
         with ThreadPoolExecutor(READ_THREADS) as pool:
             yield from pool.map(taken, numbers)
@@ -243,7 +246,7 @@ class TrajectoryStore:
             if published is None:
                 return "it is not published"
             array = open_array(self._storage, published.array)
-            spans = consecutive_spans(array.shape[1], COMPACT_BLOCK_FRAMES)
+            spans = _blocks(array)
             if len(spans) != len(published.blocks):
                 return f"it has {array.shape[1]} frames, which is not how it was written"
             for span, written in zip(spans, published.blocks, strict=True):
@@ -293,19 +296,20 @@ class TrajectoryStore:
             return
         source = _VideoRows(self._storage, rows, earlier, fresh, place)
         num_classes, dtype = source.num_classes_and_dtype()
+        frame_bytes = len(rows) * num_classes * np.dtype(dtype).itemsize
         key = f"trajectories.zarr/{key_part(video)}/{version + 1:06d}"
         array = create_array(
             self._storage,
             key,
             shape=(len(rows), len(place), num_classes),
-            chunks=(len(rows), min(len(place), QUERY_CHUNK_FRAMES), num_classes),
+            chunks=(len(rows), chunk_frames(len(place), frame_bytes), num_classes),
             dtype=dtype,
             # Float16 log-probabilities hardly shrink, and decoding one chunk takes longer than
             # all else in a query.
             compressed=False,
         )
         blocks = []
-        for span in consecutive_spans(len(place), COMPACT_BLOCK_FRAMES):
+        for span in _blocks(array):
             block_ETC = source.read(span)
             require_numbers(block_ETC, f"{self._storage.url}/{_rows_key(group)}")
             array[:, span.start : span.stop] = block_ETC
@@ -388,6 +392,18 @@ class _RowBlocks:
     def _read_block(self, rows: tuple[int, ...], number: int) -> npt.NDArray[Any]:
         first = number * COMPACT_BLOCK_FRAMES
         return self.array.block(rows, first, min(self.array.shape[1], first + COMPACT_BLOCK_FRAMES))
+
+
+def chunk_frames(num_frames: int, frame_bytes: int) -> int:
+    """Frames of a published chunk: about a megabyte, and chunks of a video equally long."""
+    most = min(max(CHUNK_BYTES // frame_bytes, LEAST_CHUNK_FRAMES), MOST_CHUNK_FRAMES)
+    return -(-num_frames // -(-num_frames // most))
+
+
+def _blocks(array: Array) -> list[Span]:
+    """Frames that are written, and checked, together: whole chunks."""
+    width = array.chunks[1]
+    return consecutive_spans(array.shape[1], max(1, COMPACT_BLOCK_FRAMES // width) * width)
 
 
 def rows_fingerprint(rows: Rows) -> str:

@@ -23,13 +23,14 @@ class PredictUnit:
 
     checkpoint: CheckpointInfo
     group: Group
-    dtype: str
+    numbers: str
+    """Type of the log-probabilities, and whether they are computed fast."""
 
     @property
     def unit(self) -> Unit:
         """Its record: the name tells the place, the fingerprint all that went in."""
         name = f"{self.group.key}/{self.checkpoint.name}"
-        made_from = fingerprint(self.checkpoint.content_hash, self.group.fingerprint, self.dtype)
+        made_from = fingerprint(self.checkpoint.content_hash, self.group.fingerprint, self.numbers)
         return Unit(name, made_from)
 
 
@@ -67,9 +68,9 @@ def split_slices(slices: Sequence[PredictSlice], at_least: int) -> list[PredictS
     return parts
 
 
-def row_of(checkpoint: CheckpointInfo, features: str, num_frames: int, dtype: str) -> str:
+def row_of(checkpoint: CheckpointInfo, features: str, num_frames: int, numbers: str) -> str:
     """Fingerprint of one video's row, which other videos of its group have no part in."""
-    return fingerprint(checkpoint.content_hash, features, num_frames, dtype)
+    return fingerprint(checkpoint.content_hash, features, num_frames, numbers)
 
 
 def plan_groups(

@@ -15,6 +15,8 @@ from csl_dist.types import FloatArray, IntArray, Span, Split
 
 MAX_DETAILED = 40
 """Videos with all details, worst first; all others are in the index only."""
+MAX_LISTED = 1000
+"""Videos in the index, worst first; `csl query` lists all."""
 MAX_FLAGS = 2000
 """Flags in the ranking; `csl query` lists all."""
 MAX_AVERAGED = 200
@@ -51,6 +53,11 @@ def detailed_videos(audit: Audit, table: pd.DataFrame, most: int) -> list[str]:
     scored = table[table.worst.notna()]
     first = scored.assign(flagged=scored["flags"] > 0)
     return first.sort_values(["flagged", "worst"], ascending=False).video.head(most).tolist()
+
+
+def listed_videos(table: pd.DataFrame) -> pd.DataFrame:
+    """Those in the index, worst first; of thousands, a page that opens at once has the worst."""
+    return table.sort_values(["worst", "video"], ascending=[False, True]).head(MAX_LISTED)
 
 
 def video_details(audit: Audit, video: str, flags: pd.DataFrame) -> VideoDetails:

@@ -8,6 +8,7 @@ import base64
 import io
 from collections.abc import Mapping, Sequence
 from html import escape
+from typing import Protocol
 
 import numpy as np
 from PIL import Image
@@ -190,6 +191,59 @@ def line_chart(lines: Mapping[str, FloatArray], *, name: str, height: int = 180)
     return (
         f'<svg class="chart" viewBox="0 0 {width} {height}" data-top="{top:.6g}" role="img" '
         f'aria-label="{escape(name)}">{"".join(parts)}</svg>'
+    )
+
+
+class ShareFound(Protocol):
+    """Findings of similar probability: what was predicted of them, and what people found."""
+
+    @property
+    def predicted(self) -> float: ...
+    @property
+    def found(self) -> float: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+    @property
+    def decided(self) -> int: ...
+
+
+def reliability_chart(points: Sequence[ShareFound], side: int = 190) -> str:
+    """Predicted shares (to the right) against found ones (upwards), with their intervals."""
+    edge, inner = 26, side - 32
+
+    def x(share: float) -> float:
+        return edge + share * inner
+
+    def y(share: float) -> float:
+        return side - edge - share * inner
+
+    parts = [
+        f'<rect x="{x(0)}" y="{y(1)}" width="{inner}" height="{inner}" fill="none" '
+        'stroke="currentColor" opacity="0.25"/>',
+        f'<line x1="{x(0)}" y1="{y(0)}" x2="{x(1)}" y2="{y(1)}" stroke="currentColor" '
+        'opacity="0.5" stroke-dasharray="4 3"/>',
+        f'<text x="{x(0.5)}" y="{side - 1}" text-anchor="middle">predicted, %</text>',
+        f'<text x="{x(1) + 4}" y="{y(1) + 8}">found, %</text>',
+    ]
+    for share in (0.0, 0.5, 1.0):
+        parts.append(
+            f'<text x="{x(share)}" y="{side - 12}" text-anchor="middle">{100 * share:.0f}</text>'
+            f'<text x="{edge - 4}" y="{y(share) + 3}" text-anchor="end">{100 * share:.0f}</text>'
+        )
+    for point in points:
+        words = f"{point.predicted:.0%} predicted, {point.found:.0%} found in {point.decided}"
+        at = f"{x(point.predicted):.1f}"
+        parts.append(
+            f'<line x1="{at}" x2="{at}" y1="{y(point.low):.1f}" y2="{y(point.high):.1f}" '
+            f'stroke="{TRUTH_COLOUR}" stroke-width="1.5"/>'
+            f'<circle cx="{at}" cy="{y(point.found):.1f}" r="{2 + point.decided**0.5 / 2:.1f}" '
+            f'fill="{TRUTH_COLOUR}"><title>{words}</title></circle>'
+        )
+    return (
+        f'<svg class="reliability" viewBox="0 0 {side + 46} {side}" role="img" '
+        f'aria-label="Predicted against found">{"".join(parts)}</svg>'
     )
 
 

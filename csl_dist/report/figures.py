@@ -18,11 +18,12 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.patches import Patch, Rectangle
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
 from csl_dist.audit.reader import Audit
-from csl_dist.data.media.video import Pixels
+from csl_dist.data.media.display import Pixels
 from csl_dist.errors import ConfigError
 from csl_dist.evaluate.brought import BroughtScores
 from csl_dist.report import contents
@@ -145,6 +146,12 @@ def bars(exhibits: Exhibits) -> Figure:
         axes.spines[:].set_visible(False)
         kinds = ", ".join(dict.fromkeys(exhibits.wrong[video].values()))
         axes.set_title(f"{video}: {kinds}", fontsize=8, loc="left", pad=2)
+    axes.set_xlabel("frame", fontsize=8)
+    colours = {"right": RIGHT_COLOUR, "wrong, or detected as wrong": WRONG_COLOUR}
+    patches = [Patch(color=colour, label=name) for name, colour in colours.items()]
+    figure.legend(
+        handles=patches, loc="outside upper right", ncols=len(patches), fontsize=7, frameon=False
+    )
     return figure
 
 
@@ -236,7 +243,9 @@ def _map(axes: Axes, exhibits: Exhibits, video: str, share_EW: FloatArray):  # t
                 fill=False,
                 edgecolor="#ff4040",
                 linestyle="--",
-                linewidth=1.1,
+                linewidth=1.4,
+                # Red alone can't be seen on the map's own reds.
+                path_effects=[withStroke(linewidth=2.6, foreground="white")],
             )
         )
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))

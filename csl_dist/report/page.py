@@ -2,14 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import jinja2
 import pandas as pd
 from markupsafe import Markup
-from matplotlib.figure import Figure
 
 from csl_dist.audit.reader import Audit
+from csl_dist.errors import NotReadyError
 from csl_dist.measures import own_score
 from csl_dist.report import contents
 from csl_dist.report.contents import VideoDetails
@@ -23,12 +24,13 @@ from csl_dist.report.drawing import (
     line_key,
     loss_heatmap,
     palette,
+    reliability_chart,
     score_curve,
     span_bar,
     time_axis,
 )
 from csl_dist.report.exhibits import Exhibits
-from csl_dist.report.figures import bars, data_uri, figure_bytes, maps, trajectories
+from csl_dist.report.overview import overview, reviewed
 from csl_dist.report.thumbnails import span_pictures
 from csl_dist.report.words import KIND_WORDS, clock, fix_words
 from csl_dist.types import Span
@@ -39,6 +41,8 @@ MAX_PICTURED = 60
 
 def write_report(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
     """Writes `report.html` to the folder of an audit's flags and returns its URL."""
+    if not audit.revisions:
+        raise NotReadyError(f"{audit.paths.root.url} has no audit yet; run `csl audit`")
     newest = audit.revision == max(audit.revisions)
     root = audit.paths.root if newest else audit.paths.audit(audit.revision)
     root.put(audit.paths.REPORT, render(audit, most=most).encode())
@@ -52,6 +56,7 @@ def render(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
     details = [contents.video_details(audit, video, flags) for video in shown]
     losses = contents.checkpoint_losses(audit)
     exhibits = Exhibits(audit)
+    found = reviewed(audit)
     ordered = [audit.classes[i] for i in audit.class_order]
     names, frames = contents.confusion(flags, ordered)
     pictured = flags.head(MAX_PICTURED)
@@ -61,6 +66,9 @@ def render(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
         record=audit.record,
         settings=audit.settings,
         revision=audit.revision,
+        overview=overview(audit),
+        reviewed=found,
+        reliability=Markup(reliability_chart(found.reliability)) if found else "",
         summary=contents.summary(audit, table, flags),
         missing=audit.missing(),
         corrections=audit.corrections().to_dict("records"),
@@ -70,7 +78,8 @@ def render(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
         own_score=partial(own_score, audit.settings.deciding),
         flags=flags.head(contents.MAX_FLAGS).to_dict("records"),
         num_flags=len(flags),
-        videos=table.to_dict("records"),
+        videos=contents.listed_videos(table).to_dict("records"),
+        num_videos=len(table),
         detailed={video.id: i for i, video in enumerate(details)},
         losses=[(name, Markup(line_key(i))) for i, name in enumerate(losses)],
         loss_chart=Markup(line_chart(losses, name="mean loss over checkpoints")),
@@ -83,10 +92,12 @@ def render(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
 
 
 def _figures(exhibits: Exhibits) -> list[tuple[str, str]]:
-    """The paper's figures with their words, as data URIs."""
-    if not exhibits.compared():
+    """The paper's figures with their words, as data URIs; none where matplotlib is missing."""
+    if not exhibits.compared() or find_spec("matplotlib") is None:
         return []
-    drawn: dict[str, Callable[[Exhibits], Figure]] = {
+    from csl_dist.report.figures import bars, data_uri, figure_bytes, maps, trajectories
+
+    drawn: dict[str, Callable[[Exhibits], Any]] = {
         "Right and wrong stretches, by the truth and by each method at its highest scores": bars,
         "Loss of single frames over checkpoints, with the threshold τ": trajectories,
         "Loss of every frame (downwards) under every checkpoint (to the right); wrong ones are "
@@ -164,6 +175,7 @@ def _template() -> jinja2.Template:
     environment.filters["fix"] = fix_words
     environment.filters["kind"] = lambda kind: KIND_WORDS.get(kind, kind)
     environment.filters["clock"] = clock
+    environment.filters["capitalize_first"] = lambda text: text[:1].upper() + text[1:]
     environment.filters["percent"] = lambda v: f"{100 * v[0]:.1f}" if v else "-"
     environment.filters["number"] = lambda v: "-" if v is None or v != v else f"{v:.2f}"
     return environment.get_template("page.html")

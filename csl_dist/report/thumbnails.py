@@ -8,8 +8,8 @@ import numpy as np
 from PIL import Image
 
 from csl_dist.audit.reader import Audit
-from csl_dist.data.media.pixels import PixelSource, pixel_source
-from csl_dist.data.media.video import Pixels, VideoFile, upright
+from csl_dist.data.media.display import Pixels
+from csl_dist.data.media.pixels import pixel_source
 from csl_dist.errors import CslError
 from csl_dist.storage.files import exists
 from csl_dist.types import IntArray, Media, Span
@@ -30,9 +30,8 @@ def span_pictures(audit: Audit, video: str, spans: Sequence[Span]) -> dict[Span,
         frames = np.unique(np.linspace(span.start, span.stop - 1, PER_SPAN).astype(int))
         try:
             shown = source.decode(np.sort(annotation.source_times_T[frames]))
-            rotation = _rotation(source)
             pictures[span] = [
-                _data_uri(Image.fromarray(upright(pixels, rotation)))
+                _data_uri(Image.fromarray(pixels))
                 for pixels in shown
                 if not isinstance(pixels, CslError)
             ]
@@ -50,18 +49,13 @@ def frame_pictures(audit: Audit, video: str, frames: IntArray) -> list[Pixels]:
     order = np.argsort(times_T, kind="stable")  # a derived video shows its frames in another order
     try:
         source = pixel_source(found)
-        rotation = _rotation(source)
         shown = list(source.decode(times_T[order]))
     except CslError:
         return []
-    pixels = [upright(picture, rotation) for picture in shown if not isinstance(picture, CslError)]
+    pixels = [picture for picture in shown if not isinstance(picture, CslError)]
     if len(pixels) < len(frames):
         return []
     return [pixels[place] for place in np.argsort(order, kind="stable")]
-
-
-def _rotation(source: PixelSource) -> int:
-    return source.rotation() if isinstance(source, VideoFile) else 0
 
 
 def _data_uri(picture: Image.Image) -> str:

@@ -14,6 +14,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from csl_dist.errors import ConfigError, StorageError
+from csl_dist.storage.review_digest import TABLE
 
 LOCK_SECONDS = 30
 """How long a writer waits for other writers."""
@@ -21,7 +22,7 @@ ANSWER_SECONDS = 5.0
 """How long a request waits for others that wait for the database, before it is refused."""
 DIALECTS = ("sqlite", "postgresql")
 MIGRATIONS = Path(__file__).parent / "migrations"
-FIRST, HEAD = "0001", "0002"
+FIRST, HEAD = "0001", "0003"
 """The schema before there were migrations, and that of today."""
 VERSION_TABLE = "csl_schema"
 UPGRADE_LOCK = 7_240_117
@@ -29,7 +30,7 @@ UPGRADE_LOCK = 7_240_117
 
 METADATA = sa.MetaData()
 REVIEWS = sa.Table(
-    "csl_reviews",
+    TABLE,
     METADATA,
     sa.Column("number", sa.Integer, primary_key=True, autoincrement=True),
     sa.Column("audit", sa.Text),
@@ -46,6 +47,7 @@ REVIEWS = sa.Table(
     sa.Column("reviewer", sa.Text),
     sa.Column("comment", sa.Text),
     sa.Column("edits", sa.Text),
+    sa.Column("digest", sa.Text),
 )
 ASSIGNMENTS = sa.Table(
     "csl_assignments",

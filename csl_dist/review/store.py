@@ -17,7 +17,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
-from csl_dist.errors import ConfigError, StorageError
+from csl_dist.errors import ConfigError, DamagedError, StorageError
 from csl_dist.review.database import (
     ANSWER_SECONDS,
     ASSIGNMENTS,
@@ -28,6 +28,7 @@ from csl_dist.review.database import (
 )
 from csl_dist.review.edits import SpanEdit
 from csl_dist.storage.paths import RunPaths
+from csl_dist.storage.review_digest import row_digest
 from csl_dist.storage.run_file import identity_of
 from csl_dist.storage.url import Storage
 
@@ -142,6 +143,7 @@ class ReviewStore:
         edits = None if new.edits is None else json.dumps([edit.as_json() for edit in new.edits])
         made = {"audit": self._audit, "when": datetime.now(UTC), "edits": edits}
         values = asdict(new) | made
+        values["digest"] = row_digest(values)
         with storage_errors(self._engine):
             try:
                 with self._engine.begin() as connection:
@@ -285,13 +287,29 @@ def store_of(root: str, database: str | None) -> ReviewStore:
 
 
 def _review(row: sa.Row[tuple[object, ...]]) -> Review:
+    """The decision of a row; DamagedError where it is not as it was saved."""
     values = dict(row._mapping)
+    written = values.pop("digest")
+    if written is not None and written != row_digest(values):
+        raise _damaged(values["number"], "it is not what was saved")
     del values["audit"]
     when: datetime = values.pop("when")
     # SQLite does not store a time zone.
     when = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
     edits = values.pop("edits")
-    if edits is not None:
-        edits = tuple(SpanEdit(**edit) for edit in json.loads(edits))
-    made = {"when": when, "decision": Decision(values["decision"]), "edits": edits}
-    return Review(**values | made)
+    try:
+        if edits is not None:
+            edits = tuple(SpanEdit(**edit) for edit in json.loads(edits))
+        made = {"when": when, "decision": Decision(values["decision"]), "edits": edits}
+        return Review(**values | made)
+    except (TypeError, ValueError) as error:
+        raise _damaged(values["number"], error) from error
+
+
+def _damaged(number: int, reason: object) -> DamagedError:
+    place = f"decision {number} of the reviews"
+    return DamagedError(
+        f"{place} is damaged ({reason}), and nothing can make it again; restore a copy of the "
+        "database",
+        place,
+    )

@@ -5,6 +5,7 @@ blocks of frames, so that memory does not grow with its length.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -173,23 +174,40 @@ def chosen_rows(epochs: Sequence[int], strategy: Strategy) -> slice | list[int]:
     return [list(epochs).index(epoch) for epoch in selected]
 
 
-def outlying_videos(csl: Mapping[str, FloatArray]) -> pd.DataFrame:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsualCsl:
+    """The CSL of a video as a whole."""
+
+    num_frames: int
+    """Labelled ones."""
+    median: float | None
+    """None where there are none."""
+
+
+def usual_csl(csl_T: FloatArray) -> UsualCsl:
+    """Of a video's frames; NaN where a frame has no label."""
+    known_T = csl_T[~np.isnan(csl_T)].astype(np.float32)  # as scores are stored
+    return UsualCsl(
+        num_frames=len(known_T), median=float(np.median(known_T)) if len(known_T) else None
+    )
+
+
+def outlying_videos(usual: Mapping[str, UsualCsl]) -> pd.DataFrame:
     """How far each video's median CSL lies above the other videos', most first.
 
     `deviations` are robust: from the median over videos, in units of the median absolute deviation
     that equal a standard deviation where values are normal. A video far off may have another one's
     annotation file; a few wrong spans do not move its median.
     """
-    known = {video: csl_T[~np.isnan(csl_T)] for video, csl_T in csl.items()}
-    known = {video: csl_T for video, csl_T in known.items() if len(csl_T)}
-    medians_V = np.array([np.median(csl_T) for csl_T in known.values()])
+    known = {video: own for video, own in usual.items() if own.median is not None}
+    medians_V = np.array([own.median for own in known.values()], dtype=float)
     distances_V = medians_V - (np.median(medians_V) if known else 0.0)
     spread = NORMAL_MAD * np.median(np.abs(distances_V)) if known else 0.0
     deviations_V = distances_V / spread if spread else np.zeros(len(known))
     table = pd.DataFrame(
         {
             "video": list(known),
-            "frames": [len(csl_T) for csl_T in known.values()],
+            "frames": [own.num_frames for own in known.values()],
             "median_csl": medians_V,
             "deviations": deviations_V,
             "outlier": deviations_V > OUTLYING_DEVIATIONS,

@@ -59,9 +59,12 @@ def score(stage: Stage) -> Versions:
     return _versions(plans)
 
 
-def score_versions(inputs: Inputs) -> Versions:
-    """Which version of its scores each video should have, whether it is there or not."""
-    return _versions(_plans(inputs))
+def score_versions(inputs: Inputs, *, unpredicted: bool = False) -> Versions:
+    """Which version of its scores each video should have, whether it is there or not.
+
+    `unpredicted`: as if no trajectory were there, which tells labels and settings alone.
+    """
+    return _versions(_plans(inputs, unpredicted=unpredicted))
 
 
 def _versions(plans: list[tuple[_FoldScoring, Work]]) -> Versions:
@@ -71,7 +74,7 @@ def _versions(plans: list[tuple[_FoldScoring, Work]]) -> Versions:
     return versions
 
 
-def _plans(inputs: Inputs) -> list[tuple[_FoldScoring, Work]]:
+def _plans(inputs: Inputs, *, unpredicted: bool = False) -> list[tuple[_FoldScoring, Work]]:
     """All videos of every scorer and fold, with the version of the scores that each is to have."""
     run = inputs.run
     annotations = inputs.labels.held_out()
@@ -79,7 +82,7 @@ def _plans(inputs: Inputs) -> list[tuple[_FoldScoring, Work]]:
     plans = []
     for scorer in run.config.scorers:
         trajectories = TrajectoryStore(run.paths.scorer(scorer))
-        published = trajectories.published_fingerprints()
+        published = {} if unpredicted else trajectories.published_fingerprints()
         for fold in run.dataset.folds:
             scoring = _FoldScoring(
                 trajectories=trajectories,

@@ -6,19 +6,25 @@ computed under are stored beside them: scores can be read without the dataset.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 
 import numpy as np
 
 from csl_dist.config import ScoreConfig
 from csl_dist.errors import DamagedError, NotReadyError, StorageError, damaged
 from csl_dist.measures import BASES
+from csl_dist.score.formulas import UsualCsl, usual_csl
 from csl_dist.storage.ledger import Ledger, Unit
 from csl_dist.storage.url import Storage, at_once, key_part
 from csl_dist.storage.zarr import ChunkReader, create_array, open_array
 from csl_dist.types import Annotation, FloatArray, array_fingerprint, fingerprint
 
 ANNOTATION = "annotation"
-"""Folder of the labels beside the scores."""
+"""The array beside the scores: labels, times, and times in the source, as rows."""
+SCORES = "scores"
+"""The array of all scores, a row each."""
+NAMES = "names"
+"""Its attribute: which row is which score."""
 FORM = "with labels and source times"
 """What is stored with the scores; scores of another form are made again."""
 
@@ -42,7 +48,7 @@ def version_of(
 
 
 class ScoreStore:
-    """Arrays (T,) by video, scorer, version and name; NaN on frames without a label."""
+    """Scores (T,) by video, scorer, version and name; NaN on frames without a label."""
 
     def __init__(self, storage: Storage):
         self._storage = storage
@@ -67,79 +73,108 @@ class ScoreStore:
         class_weights_C: FloatArray,
     ) -> None:
         """Writes one version of a video's scores with its labels, then the record."""
-        folder = _folder(annotation.video, scorer, made)
-        arrays = {
-            f"{ANNOTATION}/labels": annotation.labels_T,
-            f"{ANNOTATION}/times": annotation.times_T,
-            f"{ANNOTATION}/source_times": annotation.source_times_T,
-            **scores,
-        }
-        types = {f"{ANNOTATION}/labels": "int64", f"{ANNOTATION}/times": "float64"}
-        types[f"{ANNOTATION}/source_times"] = "float64"
         facts = {
             "class_weights": class_weights_C.tolist(),
             "source_fps": annotation.source_fps,
             "duration": annotation.duration,
         }
+        # Two arrays, each a chunk: making one takes longer than all that is computed for it.
+        seen_3T = np.stack([annotation.labels_T, annotation.times_T, annotation.source_times_T])
+        arrays = {
+            ANNOTATION: (seen_3T.astype("float64"), facts),
+            SCORES: (np.stack([*scores.values()]).astype("float32"), {NAMES: list(scores)}),
+        }
         written = {}
-        for name, values_T in arrays.items():
+        for name, (values, attributes) in arrays.items():
             array = create_array(
                 self._storage,
-                f"{folder}/{name}",
-                shape=values_T.shape,
-                chunks=values_T.shape,
-                dtype=types.get(name, "float32"),
-                attributes=facts if name == f"{ANNOTATION}/labels" else None,
+                f"{_folder(annotation.video, scorer, made)}/{name}",
+                shape=values.shape,
+                chunks=values.shape,
+                dtype=str(values.dtype),
+                attributes=attributes,
             )
-            stored_T = values_T.astype(array.dtype)
-            array[:] = stored_T
-            written[name] = array_fingerprint(stored_T)
-        self._ledger.write(self.unit(annotation.video, scorer, made), arrays=written, facts=facts)
+            array[:] = values
+            written[name] = array_fingerprint(values)
+        self._ledger.write(
+            self.unit(annotation.video, scorer, made),
+            arrays=written,
+            facts=facts,
+            csl=asdict(usual_csl(scores["csl"])),
+        )
+
+    def usual_csl(self, made: Mapping[str, str], scorer: str) -> dict[str, UsualCsl]:
+        """What is usual of each of many videos, from the records of their scores alone."""
+
+        def usual(video: str) -> UsualCsl:
+            unit = self.unit(video, scorer, made[video])
+            found = self._ledger.read(unit, lambda facts: facts.get("csl"))
+            if found is None:  # of an earlier csl_dist
+                return usual_csl(self.read(video, scorer, "csl", made[video]))
+            return UsualCsl(**found)
+
+        return dict(zip(made, at_once(usual, made), strict=True))
 
     def read_annotation(self, video: str, scorer: str, made: str) -> tuple[Annotation, FloatArray]:
         """The labels behind a video's scores, and the scorer's class weights (C,) in training."""
         key = f"{_folder(video, scorer, made)}/{ANNOTATION}"
-        try:
-            labels = ChunkReader(self._storage, f"{key}/labels")
-        except StorageError as error:
-            if isinstance(error, DamagedError):
-                raise
-            raise NotReadyError(
-                f"video {video!r} has no scores of {scorer} with their labels; run `csl audit`"
-            ) from error
+        found = self._opened(key)
+        if found is not None:
+            labels_T, times_T, shown_T = found.read(0, 0)
+        else:  # three arrays, as an earlier csl_dist wrote them
+            parts = [self._opened(f"{key}/{name}") for name in ("labels", "times", "source_times")]
+            found = parts[0]
+            if found is None:
+                raise NotReadyError(
+                    f"video {video!r} has no scores of {scorer} with their labels; run `csl audit`"
+                )
+            labels_T, times_T, shown_T = (
+                _whole(part, f"{self._storage.url}/{key}") for part in parts
+            )
         annotation = Annotation(
             video=video,
-            labels_T=labels.read(0),
-            times_T=ChunkReader(self._storage, f"{key}/times").read(0),
-            shown_T=ChunkReader(self._storage, f"{key}/source_times").read(0),
-            source_fps=float(labels.attributes["source_fps"]),
-            duration=float(labels.attributes["duration"]),
+            labels_T=labels_T.astype(np.int64),
+            times_T=times_T,
+            shown_T=shown_T,
+            source_fps=float(found.attributes["source_fps"]),
+            duration=float(found.attributes["duration"]),
         )
-        return annotation, np.array(labels.attributes["class_weights"])
+        return annotation, np.array(found.attributes["class_weights"])
 
     def names(self, video: str, scorer: str, made: str) -> list[str]:
         """Names of the scores of a video, sorted."""
         folder = _folder(video, scorer, made)
+        found = self._opened(f"{folder}/{SCORES}")
+        if found is not None:
+            return sorted(found.attributes[NAMES])
+        # An array a score, as an earlier csl_dist wrote them.
         keys = (key.removeprefix(f"{folder}/") for key in self._storage.list_keys(folder))
         parts = [key.split("/") for key in keys]
         return sorted({name for name, *rest in parts if rest == ["zarr.json"]})
 
     def read(self, video: str, scorer: str, name: str, made: str) -> FloatArray:
         """One score (T,) of a video."""
-        key = f"{_folder(video, scorer, made)}/{name}"
-        try:
-            array = open_array(self._storage, key)
-        except StorageError as error:
-            if isinstance(error, DamagedError):
-                raise
+        folder = _folder(video, scorer, made)
+        found = self._opened(f"{folder}/{SCORES}")
+        if found is not None and name in found.attributes[NAMES]:
+            score_T: FloatArray = found.read(0, 0)[found.attributes[NAMES].index(name)]
+            return score_T
+        earlier = self._opened(f"{folder}/{name}")
+        if earlier is None:
             raise NotReadyError(
                 f"video {video!r} has no score {scorer}/{name}; run `csl audit`, and if it says "
-                f"that all are scored, `csl verify --repair` first"
-            ) from error
-        # Frames without a label score NaN, so that a lost chunk must be told by its absence.
-        if array.nchunks_initialized < array.nchunks:
-            raise damaged(f"{self._storage.url}/{key}", "it has lost data")
-        return np.asarray(array[:])
+                "that all are scored, `csl verify --repair` first"
+            )
+        return earlier.read(0)
+
+    def _opened(self, key: str) -> ChunkReader | None:
+        """An array that is one chunk; None where there is none."""
+        try:
+            return ChunkReader(self._storage, key)
+        except DamagedError:
+            raise
+        except StorageError:
+            return None
 
     def read_all(self, made: Mapping[str, str], scorer: str, name: str) -> dict[str, FloatArray]:
         """One score (T,) of each of many videos, given their versions."""
@@ -165,6 +200,12 @@ class ScoreStore:
         for unit in units:
             self._ledger.forget([unit])
             self._storage.delete_folder(f"{unit.name}/{unit.fingerprint}")
+
+
+def _whole(part: ChunkReader | None, where: str) -> FloatArray:
+    if part is None:
+        raise damaged(where, "it has lost data")
+    return part.read(0)
 
 
 def _folder(video: str, scorer: str, made: str) -> str:

@@ -4,6 +4,7 @@ A run may continue while it is served: an audit is opened again when its files c
 as it has no flags, after some seconds. A read whose files were replaced is repeated once.
 """
 
+import json
 import threading
 import time
 from collections import OrderedDict
@@ -11,11 +12,15 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TypeVar
 
+import numpy as np
 import pandas as pd
 
+from csl_dist.audit.linted import lint_of
 from csl_dist.audit.reader import Audit, open_audit
 from csl_dist.audit.revision import AuditStore
 from csl_dist.errors import CslError, DataError, StorageError
+from csl_dist.lint.run import LintResult
+from csl_dist.review.assignment import Assignment
 from csl_dist.review.carried import decisions_on
 from csl_dist.review.learning import expected_errors, verdicts
 from csl_dist.review.segments import segment_table
@@ -57,6 +62,7 @@ class OpenAudit:
         self._root, self._database = root, database
         self._lock = threading.Lock()
         self._learnt: tuple[int, FloatArray] | None = None
+        self._dealt: tuple[str, list[tuple[str, ...]]] | None = None
 
     def is_outdated(self) -> bool:
         """Whether the run changed; looks at its files only every few seconds."""
@@ -107,8 +113,35 @@ class OpenAudit:
         with self._lock:
             return self._segments
 
+    @cached_property
+    def findings(self) -> pd.DataFrame:
+        """Flags, and what lies below the line, in the order of ranks."""
+        flags, below = self.audit.flags(), self.audit.flags(below=True)
+        table = pd.concat([flags, below], ignore_index=True) if len(below) else flags
+        return table.assign(is_flag=np.arange(len(table)) < len(flags))
+
+    def dealt(self) -> list[tuple[str, ...]]:
+        """Who is to review each finding; computed when the rule of assignment changes."""
+        rule = self.reviews.assignment()
+        key = json.dumps(rule, sort_keys=True)
+        with self._lock:
+            if self._dealt is None or self._dealt[0] != key:
+                none: list[tuple[str, ...]] = [()] * len(self.findings)
+                found = none if rule is None else Assignment.from_json(rule).of(self.findings)
+                self._dealt = key, found
+            return self._dealt[1]
+
+    def linted(self) -> LintResult:
+        """What the labels tell by themselves; computed once."""
+        with self._lock:
+            return self._linted
+
+    @cached_property
+    def _linted(self) -> LintResult:
+        return lint_of(self.audit)
+
     def expected(self) -> tuple[int, FloatArray]:
-        """How likely each flag is an error, by the decisions so far, and the newest of these.
+        """How likely each finding is an error, by the decisions so far, and the newest of these.
 
         Computed again after every few decisions, so that a list does not change at each.
         """
@@ -116,7 +149,7 @@ class OpenAudit:
         last = self.decisions.last
         with self._lock:
             if self._learnt is None or not 0 <= last - self._learnt[0] < LEARN_AFTER:
-                self._learnt = last, expected_errors(self.audit.flags(), verdicts(current))
+                self._learnt = last, expected_errors(self.findings, verdicts(current))
             return self._learnt
 
     @cached_property

@@ -42,6 +42,8 @@ class Source(StrEnum):
     """Which spans."""
 
     FLAGS = "flags"
+    FINDINGS = "findings"
+    """Flags, and after them what lies below the line."""
     SEGMENTS = "segments"
     """All segments, flagged or not, the most suspicious first."""
     SAMPLE = "sample"
@@ -129,6 +131,21 @@ class AssignmentForm(BaseModel):
     double: Annotated[float, Field(ge=0, le=1)] = Field(
         default=0.0, description="Share of the flags that two people review."
     )
+
+
+class SampleForm(BaseModel):
+    """Segments to draw for a certificate."""
+
+    model_config = ConfigDict(extra="forbid")
+    reviews: Annotated[int, Field(ge=1, le=100_000)] = Field(
+        default=100, description="Segments to draw, about; to add, where there is a sample."
+    )
+    within_seconds: Annotated[float, Field(ge=0, le=60)] = Field(
+        default=2.0, description="A boundary counts as right within so many seconds."
+    )
+    confidence: Annotated[float, Field(ge=0.5, le=0.999)] = 0.95
+    claim: Annotated[float, Field(gt=0, lt=1)] = 0.97
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
 
 
 class ReviewForm(BaseModel):

@@ -4,6 +4,7 @@ A page of another site, open in the same browser, can send requests to a service
 a request is refused if the browser says that it comes from another site, or if it uses a host name
 that is not this machine's. Requests for pictures and videos can't send a header, so that they send
 the token in a cookie; the cookie allows reading only, so that a forged form can't write anything.
+Where each reviewer has a token, or a proxy says who is logged in, the scope has the name.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import cookie_parser
 from starlette.responses import JSONResponse
 
-from csl_dist.service.settings import MAX_BODY_BYTES, ServiceSettings, is_loopback
+from csl_dist.service.settings import MAX_BODY_BYTES, MAX_NAME, ServiceSettings, is_loopback
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -27,6 +28,8 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 OPEN_PATHS = ("/", "/docs", "/api/health", "/openapi.json", "/favicon.ico")
 """Paths that need no token: the pages themselves, which contain no data."""
 OPEN_FOLDER = "/static/"
+REVIEWER = "csl_reviewer"
+"""Key of the scope: who sends the request, where that is known."""
 READ_METHODS = ("GET", "HEAD")
 MAX_BODY_SECONDS = 60.0
 TOO_SLOW = f"the request did not arrive whole within {MAX_BODY_SECONDS:.0f} seconds"
@@ -51,9 +54,14 @@ class Guard:
 
     def __init__(self, app: App, settings: ServiceSettings):
         self._app = app
-        self._token = settings.token
+        # Names by token; a token that is shared gives none.
+        self._names: dict[str, str | None] = {token: name for name, token in settings.tokens}
+        if settings.token is not None:
+            self._names[settings.token] = None
+        self._login_header = (settings.login_header or "").lower()
         self._cookie = settings.cookie
-        self._local = is_loopback(settings.host)
+        # Behind a proxy the host is the proxy's, and the token keeps others out.
+        self._local = is_loopback(settings.host) and settings.login_header is None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -91,22 +99,43 @@ class Guard:
                 401,
                 "the token is missing or wrong; send the header `Authorization: Bearer TOKEN`",
             )
+        if self._login_header and not _is_open(scope["path"]) and REVIEWER not in scope:
+            return 401, f"the proxy sent no name in the header {self._login_header!r}"
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > MAX_BODY_BYTES:
             return 413, TOO_LARGE
         return None
 
     def _is_authorized(self, scope: Scope, headers: Mapping[str, str]) -> bool:
-        path = scope["path"]
-        if self._token is None or path in OPEN_PATHS or path.startswith(OPEN_FOLDER):
+        """Whether the token is right; notes in the scope whose it is."""
+        if not self._names:
             return True
         scheme, _, given = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and _is_equal(given.strip(), self._token):
-            return True
-        cookies = cookie_parser(headers.get("cookie", ""))
-        return scope["method"] in READ_METHODS and _is_equal(
-            cookies.get(self._cookie, ""), self._token
-        )
+        sent = given.strip() if scheme.lower() == "bearer" else ""
+        if not sent and scope["method"] in READ_METHODS:
+            sent = cookie_parser(headers.get("cookie", "")).get(self._cookie, "")
+        # All are compared, so that the time tells nothing.
+        found = [token for token in self._names if _is_equal(sent, token)]
+        if not found:
+            return _is_open(scope["path"])
+        name = self._names[found[0]]
+        if self._login_header:
+            name = _utf8(headers.get(self._login_header, "")).strip()[:MAX_NAME] or None
+        if name is not None:
+            scope[REVIEWER] = name
+        return True
+
+
+def _utf8(value: str) -> str:
+    """A header's text; those with other letters than ASCII are sent as UTF-8, or as Latin-1."""
+    try:
+        return value.encode("latin-1").decode()
+    except UnicodeDecodeError:
+        return value
+
+
+def _is_open(path: str) -> bool:
+    return path in OPEN_PATHS or path.startswith(OPEN_FOLDER)
 
 
 def _with_limits(receive: Receive) -> Receive:

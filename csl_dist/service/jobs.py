@@ -6,13 +6,11 @@ import threading
 import time
 from pathlib import Path
 
-from csl_dist.config import RunConfig, parse_config, with_absolute_paths
+from csl_dist.config import NAMED_WEIGHTS, RunConfig, parse_config, with_absolute_paths
 from csl_dist.errors import ConfigError, JobError
 from csl_dist.service.forms import SubmitForm
 from csl_dist.service.settings import ServiceSettings
 from csl_dist.storage.url import Storage
-
-NAMED_WEIGHTS = ("imagenet", "random")
 
 CHECK_SECONDS = 5.0
 """Time between two requests for the list of jobs."""
@@ -37,7 +35,17 @@ def refuse_beyond(config: RunConfig, settings: ServiceSettings) -> None:
         "dataset.truth": dataset.truth,
         "dataset.media": getattr(dataset, "media", None),
         "features.store": features.store,
-        "features.weights": None if features.weights in NAMED_WEIGHTS else features.weights,
+        **{
+            f"features.weights of {one.encoder}": one.weights
+            for one in features.sets()
+            if one.weights not in NAMED_WEIGHTS
+        },
+        **{f"features.beside {n}": one.files for n, one in enumerate(features.beside, 1)},
+        **{
+            f"scorers.{name}.arguments.pretrained": str(scorer.arguments["pretrained"])
+            for name, scorer in config.scorers.items()
+            if scorer.arguments.get("pretrained") is not None
+        },
     }
     for key, path in paths.items():
         if path is not None and not any(_is_below(path, folder) for folder in allowed):
@@ -45,11 +53,12 @@ def refuse_beyond(config: RunConfig, settings: ServiceSettings) -> None:
                 f"{key} is {path}, which is not below what the service was started for; start it "
                 "with --submit-below URL"
             )
-    for name, scorer in config.scorers.items():
-        model = scorer.model or name
+    named = {f"scorers.{name}": scorer.model or name for name, scorer in config.scorers.items()}
+    named |= {f"features.encoder {n}": one.encoder for n, one in enumerate(features.sets(), 1)}
+    for key, model in named.items():
         if ":" in model and model not in settings.submit_models:
             raise ConfigError(
-                f"scorers.{name} names the model {model!r}, which the service was not started for; "
+                f"{key} names the model {model!r}, which the service was not started for; "
                 "start it with --submit-model MODULE:CLASS"
             )
 

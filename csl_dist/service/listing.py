@@ -8,7 +8,6 @@ import pandas as pd
 
 from csl_dist.certify.sample import sample_of
 from csl_dist.flag.rules import with_all_columns
-from csl_dist.review.assignment import Assignment
 from csl_dist.review.store import ERRORS, Review, SpanKey, state_of
 from csl_dist.service.audits import OpenAudit
 from csl_dist.service.encoding import review_row, table_rows
@@ -39,7 +38,7 @@ def page_of_spans(opened: OpenAudit, query: FlagsQuery) -> dict[str, Any]:
     ]
     chosen = _sorted(table, chosen, query.sort)
     shown = chosen[query.offset : query.offset + query.limit]
-    rows = table_rows(table.iloc[shown].drop(columns="flagged", errors="ignore"))
+    rows = table_rows(table.iloc[shown].drop(columns=["flagged", "is_flag"], errors="ignore"))
     for row, i in zip(rows, shown, strict=True):
         row |= {
             "state": states[i],
@@ -48,11 +47,10 @@ def page_of_spans(opened: OpenAudit, query: FlagsQuery) -> dict[str, Any]:
     return {"total": len(chosen), "offset": query.offset, "flags": rows}
 
 
-def with_expected(opened: OpenAudit, flags: pd.DataFrame) -> pd.DataFrame:
-    """The whole table of flags with how likely each is an error, and who is to review it."""
-    rule = opened.reviews.assignment()
-    dealt = Assignment.from_json(rule).of(flags) if rule is not None else [()] * len(flags)
-    return flags.assign(expected=opened.expected()[1], assigned=pd.Series(dealt, dtype=object))
+def with_expected(opened: OpenAudit) -> pd.DataFrame:
+    """All findings with how likely each is an error, and who is to review it."""
+    assigned = pd.Series(opened.dealt(), dtype=object)
+    return opened.findings.assign(expected=opened.expected()[1], assigned=assigned)
 
 
 def _table(
@@ -61,7 +59,10 @@ def _table(
     audit = opened.audit
     match source:
         case Source.FLAGS:
-            return with_expected(opened, audit.flags())
+            table = with_expected(opened)
+            return table[table.is_flag]
+        case Source.FINDINGS:
+            return with_expected(opened)
         case Source.SEGMENTS:
             table = opened.segments()
         case Source.SAMPLE:
@@ -133,10 +134,10 @@ def _matches(opened: OpenAudit, table: pd.DataFrame, query: FlagsQuery) -> BoolA
             fits_N &= table.video.isin(own).to_numpy(dtype=bool)
     words = query.text.lower().split()
     if words:
-        texts = table.video + " " + table.label + " " + table.suggested + " " + table.why
-        joined = texts.str.lower()
-        for word in words:
-            fits_N &= joined.str.contains(word, regex=False).to_numpy(dtype=bool)
+        # Row by row: columns of an empty table are numbers to pandas, and texts can't be added.
+        columns = table[["video", "label", "suggested", "why"]].fillna("").astype(str)
+        texts = (" ".join(row).lower() for row in columns.itertuples(index=False))
+        fits_N &= np.array([all(word in text for word in words) for text in texts], dtype=bool)
     return fits_N
 
 

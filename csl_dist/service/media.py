@@ -3,21 +3,22 @@
 import io
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 import numpy as np
 from PIL import Image
 
-from csl_dist.config import DatasetConfig
-from csl_dist.data.media.frames import FrameFolder
+from csl_dist.config import DatasetConfig, LerobotConfig
+from csl_dist.data.layouts.lerobot import CameraView, camera_views
+from csl_dist.data.media.frames import FrameFolder, read_picture
 from csl_dist.data.media.sources import VIDEO_SUFFIXES
 from csl_dist.data.media.transcoding import playable_copy
-from csl_dist.data.media.video import VideoFile, upright, whole_frames
-from csl_dist.errors import DataError
+from csl_dist.data.media.video import VideoFile, whole_frames
+from csl_dist.errors import CslError, DataError
 from csl_dist.service.audits import NotFoundError
-from csl_dist.storage.files import exists, is_url, open_file, signature
+from csl_dist.storage.files import exists, is_url, signature
 from csl_dist.types import Annotation, Media, Video
 
 PLAYABLE = (".mp4", ".m4v", ".mov", ".webm")
@@ -66,6 +67,35 @@ def shown_as(video: Video, annotation: Annotation, folders: Folders) -> Showing:
     return Showing("frames", words, is_preparing=True)
 
 
+@lru_cache(CACHED_FOLDERS)
+def _views(path: str) -> dict[str, list[CameraView]]:
+    return camera_views(path)
+
+
+def views_of(config: DatasetConfig, video: Video) -> dict[str, Video]:
+    """A video as each of its cameras saw it, by camera; empty where it has only one.
+
+    LeRobot alone has several cameras of one video; in other layouts each is a video of its own.
+    """
+    if not isinstance(config, LerobotConfig) or video.media is not Media.VIDEO:
+        return {}
+    try:
+        views = _views(config.path).get(video.id, [])
+    except (CslError, KeyError, OSError):
+        return {}  # the run has been moved away from its dataset
+    if len(views) < 2 or video.source not in {view.source for view in views}:
+        return {}
+    return {
+        view.camera: replace(
+            video,
+            source=view.source,
+            start_seconds=view.start_seconds,
+            stop_seconds=view.stop_seconds,
+        )
+        for view in views
+    }
+
+
 def is_playable(source: str) -> bool:
     return Path(source).suffix.lower() in PLAYABLE
 
@@ -99,7 +129,11 @@ def may_show(video: Video, folders: Folders) -> bool:
     real = PurePosixPath(_real(video.source))
     if video.media is Media.VIDEO and real.suffix.lower() not in VIDEO_SUFFIXES:
         return False
-    return any(real.is_relative_to(folder) for folder in folders)
+    return _is_below(video.source, folders)
+
+
+def _is_below(path: str, folders: Folders) -> bool:
+    return any(PurePosixPath(_real(path)).is_relative_to(folder) for folder in folders)
 
 
 def outside(video: Video) -> str:
@@ -125,23 +159,24 @@ def frame_picture(
     seconds = float(annotation.source_times_T[frame])
     folder = video.media is Media.FRAMES and not is_url(video.source)
     version = str(Path(video.source).stat().st_mtime_ns) if folder else signature(video.source)[1]
-    return _jpeg(video, version, seconds, width)
+    return _jpeg(video, version, seconds, width, folders)
 
 
 @lru_cache(CACHED_PICTURES)
-def _jpeg(video: Video, version: str, seconds: float, width: int) -> bytes:
+def _jpeg(video: Video, version: str, seconds: float, width: int, folders: Folders) -> bytes:
     """Cached, as a frame is often shown again soon."""
     if video.media is Media.FRAMES:
         pictures = _pictures(video.source, video.source_fps, version)
         path = pictures[min(pictures, key=lambda at: abs(at - seconds))]
+        if not _is_below(path, folders):  # a link in the folder
+            raise NotFoundError(outside(replace(video, source=path)))
         try:
-            with open_file(path) as file, Image.open(file) as picture:
-                return _encoded(picture.convert("RGB"), width)
+            return _encoded(read_picture(path), width)
         except OSError as error:
             raise DataError(f"{path} can't be read ({error}); replace it") from error
     shown = VideoFile(video.source, video.start_seconds, video.stop_seconds)
     [pixels] = whole_frames(shown.decode(np.array([seconds])))
-    return _encoded(Image.fromarray(upright(pixels, shown.rotation())), width)
+    return _encoded(Image.fromarray(pixels), width)
 
 
 @lru_cache(CACHED_FOLDERS)

@@ -19,6 +19,15 @@ class Health(BaseModel):
     version: str
 
 
+class Me(BaseModel):
+    """Who asks."""
+
+    name: str | None = Field(
+        description="By the token or the proxy; None where reviewers name themselves."
+    )
+    may_see_annotators: bool
+
+
 class AuditEntry(BaseModel):
     """One run that is served."""
 
@@ -92,6 +101,11 @@ class VideoPage(BaseModel):
     videos: list[VideoRow]
 
 
+class CameraFacts(BaseModel):
+    name: str
+    start_seconds: float = Field(description="Where in its file the video begins.")
+
+
 class VideoFacts(BaseModel):
     """Labels and flags of one video, and how it can be shown."""
 
@@ -102,6 +116,9 @@ class VideoFacts(BaseModel):
     source_fps: float = Field(description="Frames per second of the file itself.")
     start_seconds: float = Field(description="Where in its file the video begins.")
     media: Literal["video", "frames", "features", "missing"]
+    cameras: list[CameraFacts] = Field(
+        description="Where there are several; the audited one first."
+    )
     note: str | None = Field(description="Why there is no picture, or why single frames are shown.")
     preparing: bool = Field(description="Whether a file that browsers play is being made.")
     labels: list[list[int]] = Field(
@@ -147,7 +164,7 @@ class FlagRow(BaseModel):
     stop: int
     start_seconds: float
     stop_seconds: float
-    score: float
+    score: float | None = Field(description="None of an error that was marked without a flag.")
     kind: str
     kind_confidence: float | None
     label: str
@@ -198,10 +215,11 @@ class Progress(BaseModel):
 
 
 class EffortPoint(BaseModel):
-    """What it brings to review all flags that are at least so likely an error."""
+    """What it brings to review all findings that are at least so likely an error."""
 
-    min_expected: float
+    min_expected: float | None = Field(description="None: the flags as they are.")
     flags: int
+    below: int = Field(description="Of these, below the line.")
     minutes: float
     errors: float
 
@@ -214,6 +232,26 @@ class Group(BaseModel):
     suggested: str
     flags: int
     expected: float = Field(description="Mean probability of an error.")
+
+
+class AnnotatorPart(BaseModel):
+    """Decisions on the labels of one class, or on one boundary."""
+
+    name: str = Field(description="A class, or `a → b` for a boundary.")
+    decided: int
+    against: int
+
+
+class AnnotatorRow(BaseModel):
+    """How often decisions went against the labels of one annotator."""
+
+    annotator: str
+    videos: int
+    decided: int = Field(description="Spans of their videos on which reviewers were sure.")
+    against: int = Field(description="Of these, those whose label was wrong.")
+    disputed: int
+    classes: list[AnnotatorPart]
+    boundaries: list[AnnotatorPart]
 
 
 class AssignmentFacts(BaseModel):
@@ -238,6 +276,45 @@ class CertificateFacts(BaseModel):
     claim: float
     still_needed: int | None = Field(description="Reviews until the claim holds; None: never.")
     sentence: str
+
+
+class LintFinding(BaseModel):
+    """What labels alone tell."""
+
+    title: str
+    video: str | None
+    start_seconds: float | None
+    stop_seconds: float | None
+    label: str | None
+    probability: float | None
+    sentence: str
+
+
+class FlaggedAnnotator(BaseModel):
+    name: str
+    videos: int
+    hours: float
+    flags: int
+
+
+class ReliabilityRow(BaseModel):
+    """Decided findings of similar probability."""
+
+    predicted: float
+    found: float
+    low: float
+    high: float
+    decided: int
+
+
+class OverviewFacts(BaseModel):
+    """What is said of the dataset as a whole."""
+
+    conventions: list[str]
+    findings: list[LintFinding]
+    num_findings: int
+    annotators: list[FlaggedAnnotator]
+    reliability: list[ReliabilityRow]
 
 
 class FrameOf(BaseModel):

@@ -1,10 +1,13 @@
 """Settings of a service, and limits of its requests and responses."""
 
+import csv
 import ipaddress
+import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 from csl_dist.errors import ConfigError
 from csl_dist.storage.url import Storage, key_part
@@ -27,6 +30,8 @@ MAX_EXPORT_BYTES = 512 << 20
 MAX_ID = 500
 """Characters of a name."""
 MAX_COMMENT = 2000
+MAX_NAME = 100
+"""Characters of a reviewer's name."""
 
 MIN_TOKEN_LENGTH = 16
 
@@ -40,6 +45,12 @@ class ServiceSettings:
     port: int = DEFAULT_PORT
     token: str | None = None
     """Every request must send it; None is allowed on the loopback address only."""
+    tokens: tuple[tuple[str, str], ...] = ()
+    """Instead of one token: names of reviewers, each with a token of their own."""
+    login_header: str | None = None
+    """The header in which a proxy says who is logged in; it also sends the token."""
+    leads: tuple[str, ...] = ()
+    """Who may see how annotators' labels fared, by the name that tokens or the proxy give."""
     database: str | None = None
     """URL of the reviews; None keeps them in each run root."""
     media: tuple[str, ...] = ()
@@ -53,19 +64,50 @@ class ServiceSettings:
     """The cluster's dashboard, for submitting."""
 
     def __post_init__(self) -> None:
+        if self.token is not None and self.tokens:
+            raise ConfigError("--token and --tokens exclude each other; give one of them")
+        if self.login_header is not None:
+            if self.token is None:
+                raise ConfigError(
+                    "--login-header is what a proxy says, so that it needs --token, which the "
+                    "proxy sends too and nobody else knows"
+                )
+            if not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", self.login_header):
+                raise ConfigError(
+                    f"--login-header is {self.login_header!r}; give the name of a header, such as "
+                    "X-Forwarded-User"
+                )
+        if self.leads and not self.knows_names:
+            raise ConfigError(
+                "--lead names who may see the annotators, so that it needs --tokens or "
+                "--login-header, which tell who asks"
+            )
         if self.token is None and self.allow_submit:
             raise ConfigError("--allow-submit lets requests start jobs, so that it needs --token")
-        if self.token is None and not is_loopback(self.host):
+        if not self.needs_token and not is_loopback(self.host):
             raise ConfigError(
                 f"other machines can reach --host {self.host}, so that the service needs a token; "
                 "give --token"
             )
-        if self.token is not None and len(self.token) < MIN_TOKEN_LENGTH:
-            raise ConfigError(
-                f"--token has {len(self.token)} characters, but needs {MIN_TOKEN_LENGTH} or more"
-            )
-        if self.token is not None and not (self.token.isascii() and self.token.isprintable()):
-            raise ConfigError("--token must consist of printable ASCII characters")
+        if self.token is not None:
+            _check_token(self.token, "--token")
+        for name, token in self.tokens:
+            _check_token(token, f"the token of {name!r}")
+
+    @property
+    def needs_token(self) -> bool:
+        return self.token is not None or bool(self.tokens)
+
+    @property
+    def knows_names(self) -> bool:
+        """Whether the service knows who sends a request, instead of being told by the page."""
+        return bool(self.tokens) or self.login_header is not None
+
+    def may_see_annotators(self, reviewer: str | None) -> bool:
+        """Leads may; without names, whoever sits at the machine of the service."""
+        if self.knows_names:
+            return reviewer in self.leads
+        return not self.needs_token
 
     @property
     def cookie(self) -> str:
@@ -86,6 +128,39 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def _check_token(token: str, what: str) -> None:
+    if len(token) < MIN_TOKEN_LENGTH:
+        raise ConfigError(
+            f"{what} has {len(token)} characters, but needs {MIN_TOKEN_LENGTH} or more"
+        )
+    if not (token.isascii() and token.isprintable()):
+        raise ConfigError(f"{what} must consist of printable ASCII characters")
+
+
+def read_tokens(path: Path) -> tuple[tuple[str, str], ...]:
+    """Names and tokens of a file with lines `name,token`; lines with `#` are comments."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"--tokens {path} can't be read: {error}") from error
+    found: dict[str, str] = {}
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        cells = [cell.strip() for cell in next(csv.reader([line]))]
+        if len(cells) != 2 or not all(cells):
+            raise ConfigError(f"{path}, line {number}: expected `name,token`")
+        name, token = cells
+        if len(name) > MAX_NAME:
+            raise ConfigError(f"{path}, line {number}: a name has at most {MAX_NAME} characters")
+        if name in found or token in found.values():
+            raise ConfigError(f"{path}, line {number}: a name and a token may stand there once")
+        found[name] = token
+    if not found:
+        raise ConfigError(f"{path} names nobody; write a line `name,token` for each reviewer")
+    return tuple(found.items())
 
 
 def new_token() -> str:

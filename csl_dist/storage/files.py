@@ -6,7 +6,7 @@ A bucket is listed once for a dataset, however many of its files are asked for.
 import fnmatch
 import os
 from collections.abc import Iterator
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -43,9 +43,11 @@ class Listing:
         return self.storage.url.partition("://")[0] in LISTABLE
 
 
-@lru_cache(maxsize=64)
+_listings: dict[str, Listing] = {}
+
+
 def _listing(url: str) -> Listing:
-    return Listing(url)
+    return _listings.setdefault(url, Listing(url))
 
 
 class UrlPath:
@@ -161,8 +163,13 @@ def place(path: "str | AnyPath") -> AnyPath:
         return path if isinstance(path, Path) else Path(str(path))
     if isinstance(path, UrlPath):
         return path
-    url = str(path).rstrip("/")
+    url = Storage(str(path)).url  # refuses what names no bucket
     folder, _, name = url.rpartition("/")
+    above = folder
+    while not above.endswith(":/"):  # a folder above that is listed lists this one too
+        if above in _listings and _listings[above].is_listable:
+            return UrlPath(_listings[above], url.removeprefix(f"{above}/"))
+        above = above.rpartition("/")[0]
     if PurePosixPath(name).suffix and not folder.endswith("/"):
         return UrlPath(_listing(folder), name)
     return UrlPath(_listing(url))
@@ -170,7 +177,7 @@ def place(path: "str | AnyPath") -> AnyPath:
 
 def forget_listings() -> None:
     """Lists buckets anew from now on: a dataset may have grown."""
-    _listing.cache_clear()
+    _listings.clear()
 
 
 def joined(folder: AnyPath, name: str) -> str:

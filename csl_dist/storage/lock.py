@@ -87,6 +87,7 @@ class RootLock:
 
     def __enter__(self) -> "RootLock":
         root = self._paths.root
+        root.refuse_unwritable()
         if not root.create(RunPaths.LOCK, _content(self._holder)):
             self._take_over()
         self._beats.start()

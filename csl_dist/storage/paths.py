@@ -39,6 +39,8 @@ class RunPaths:
     """Scores of frames that the rule `edits` gives."""
     TRAINED = "trained.parquet"
     """Segments of training videos, from which the rule `edits` knows the order of steps, too."""
+    VIDEO_FACTS = "video_facts.parquet"
+    """Length, worst and mean score of each audited video."""
     OUTLIERS = "videos.csv"
     """How far each video is off the others as a whole."""
     CONVENTIONS = "conventions.json"

@@ -16,6 +16,7 @@ import json
 import os
 import random
 import re
+import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
@@ -67,12 +68,15 @@ REQUESTS_AT_ONCE = 32
 class Storage:
     """A folder of keys at a URL: a local path, `s3://`, `gs://`, or anything obstore knows."""
 
-    def __init__(self, url: str):
+    def __init__(self, url: str, *, top: str | None = None):
+        """`top` is the folder that this is a child of; nothing outside it is deleted."""
         scheme, separator, rest = url.partition("://")
-        if not url or (separator and not (scheme and rest.strip("/"))):
+        bucket = rest if scheme == "file" else rest.partition("/")[0]
+        if not url or (separator and not (scheme and bucket.strip("/"))):
             raise StorageError(f"{url!r} names no folder; expected a path, or s3://bucket/folder")
         # Workers run in other folders, so a local path is made absolute here.
         self.url = url.rstrip("/") if "://" in url else str(Path(url).absolute())
+        self._top = top or self.url
 
     def __repr__(self) -> str:
         return f"Storage({self.url!r})"
@@ -90,7 +94,7 @@ class Storage:
 
     def child(self, key: str) -> "Storage":
         """The storage whose keys are those below `key` of this one."""
-        return Storage(f"{self.url}/{key}")
+        return Storage(f"{self.url}/{key}", top=self._top)
 
     def store(self, *, create: bool = True) -> ObjectStore:
         """The obstore object behind this storage; what Zarr wraps.
@@ -247,7 +251,40 @@ class Storage:
         if keys:
             self._delete(keys, prefix)
 
+    def refuse_outside(self, keys: Iterable[str]) -> None:
+        """StorageError where a link leads a key out of the folder: that is not ours to delete."""
+        if not self.is_local:
+            return
+        top = os.path.realpath(self._top)
+        for folder in sorted({os.path.dirname(f"{self.url}/{key}") for key in keys}):
+            real = os.path.realpath(folder)
+            if not Path(real).is_relative_to(top):
+                raise StorageError(
+                    f"can't delete {folder}: a link leads to {real}, which is outside {self._top}; "
+                    "remove the link, and what is there by hand"
+                )
+
+    def refuse_unwritable(self) -> None:
+        """StorageError where nothing can be written to a folder of this machine; nothing is made.
+
+        obstore tries forever where a file system has no new files, as /proc.
+        """
+        if not self.is_local:
+            return
+        path = Path(self.url)
+        there = next(folder for folder in (path, *path.parents) if os.path.lexists(folder))
+        try:
+            handle, probe = tempfile.mkstemp(dir=there, prefix=".csl-")
+        except OSError as error:
+            raise StorageError(
+                f"can't write to {self.url}: no file can be made in {there} ({error.strerror}); "
+                "choose another folder"
+            ) from error
+        os.close(handle)
+        os.unlink(probe)
+
     def _delete(self, keys: list[str], what: str) -> None:
+        self.refuse_outside(keys)
         self.attempt(
             "delete",
             what,
@@ -322,7 +359,7 @@ def remote_store(url: str) -> ObjectStore:
         client_options={
             # obstore reads AWS_ALLOW_HTTP only where no options are given. Whoever names an
             # http:// endpoint means it.
-            "allow_http": any(endpoint.startswith("http://") for endpoint in endpoints),
+            "allow_http": any(named.startswith("http://") for named in (url, *endpoints)),
             "timeout": REQUEST_TIMEOUT,
             "read_timeout": STALL_TIMEOUT,
             "connect_timeout": CONNECT_TIMEOUT,

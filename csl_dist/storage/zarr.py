@@ -200,6 +200,7 @@ class ChunkReader:
         self._zstd = numcodecs.Zstd() if array.is_compressed else None
         self._has_checksums = array.has_checksums
         self._read = storage.child(key).reader()
+        self.is_local = storage.is_local
 
     def read(self, *place: int) -> npt.NDArray[Any]:
         """The chunk at a place in the grid, without what reaches beyond the array."""

@@ -60,13 +60,13 @@ def open_inputs(config: RunConfig) -> Inputs:
     """Opens the dataset and stores of a config, and refuses what no stage could work with."""
     run = open_run(config)
     contents = read_contents(run.paths)
-    base, to_extract, sample = open_base(run, contents)
+    base, sets, sample = open_base(run, contents)
     checkpoints = RunCheckpoints(run)
     adapted = None
     if config.features.adapt is not None and isinstance(base, FeatureStore):
         adapted = partial(checkpoints.adapted_features, base=base)
     features = RunFeatures(
-        base=base, config=config.features, to_extract=to_extract, adapted=adapted, sample=sample
+        base=base, config=config.features, sets=sets, adapted=adapted, sample=sample
     )
     labels = Annotations(run.dataset, config, partial(timelines, base))
     inputs = Inputs(run, features, labels, checkpoints, contents)

@@ -7,7 +7,7 @@ import numpy as np
 
 from csl_dist.config import CNN
 from csl_dist.errors import NotReadyError
-from csl_dist.features.encoders import FEATURE_WIDTH
+from csl_dist.features.encoders import encoder_spec
 from csl_dist.features.source import FeatureSource
 from csl_dist.features.store import FeatureEntry, FeatureStore
 from csl_dist.run import Run, feature_storage
@@ -117,7 +117,9 @@ class RunCheckpoints:
             )
             for video in self._run.dataset.videos
         }
-        return FeatureStore(feature_storage(self._run.config), encoder, entries, FEATURE_WIDTH)
+        config = self._run.config
+        width = encoder_spec(config.features).width
+        return FeatureStore(feature_storage(config), encoder, entries, width)
 
 
 def training_record(folder: Storage) -> TrainingRecord:

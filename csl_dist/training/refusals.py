@@ -25,7 +25,11 @@ def refusals(
 def _errors(
     config: RunConfig, num_classes: int, brought_width: int | None, cores: int | None
 ) -> Iterator[CslError | str]:
-    width = brought_width if brought_width is not None else output_width(config.features)
+    try:
+        width = brought_width if brought_width is not None else output_width(config.features)
+    except CslError as error:  # there is no such encoder; nothing else can be built
+        yield error
+        return
     for scorer in config.scorers:
         if scorer != CNN:
             spec = model_spec(config, scorer, num_features=width, num_classes=num_classes)

@@ -6,7 +6,7 @@ import torch
 
 from csl_dist.config import CNN, COMMITTEE, ENSEMBLE, RunConfig, ScorerConfig, TrainConfig
 from csl_dist.errors import ConfigError
-from csl_dist.features.encoders import FEATURE_WIDTH
+from csl_dist.features.encoders import encoder_spec
 from csl_dist.storage.paths import RunPaths
 from csl_dist.training.models import ModelSpec, build_scorer, sees_context
 
@@ -22,9 +22,11 @@ def model_spec(config: RunConfig, scorer: str, *, num_features: int, num_classes
     """How a scorer is built; `num_features` is the width of the run's base features."""
     adapt = config.features.adapt
     if adapt is not None and scorer == CNN:
+        encoder = config.features.encoder
+        own_encoder = {} if encoder == "resnet18" else {"encoder": encoder}
         return ModelSpec(
             name=CNN,
-            arguments={"trainable_stages": adapt.trainable_stages},
+            arguments={"trainable_stages": adapt.trainable_stages} | own_encoder,
             num_features=num_features,
             num_classes=num_classes,
             max_frames=CNN_WINDOW_FRAMES,
@@ -33,7 +35,7 @@ def model_spec(config: RunConfig, scorer: str, *, num_features: int, num_classes
     return ModelSpec(
         name=model_name(scorer, own),
         arguments=own.arguments,
-        num_features=num_features if adapt is None else FEATURE_WIDTH,
+        num_features=num_features if adapt is None else encoder_spec(config.features).width,
         num_classes=num_classes,
         max_frames=own.max_frames,
     )

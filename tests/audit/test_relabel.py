@@ -17,6 +17,7 @@ from csl_dist.audit.relabel import relabel
 from csl_dist.config import (
     ActivityNetConfig,
     Cholec80Config,
+    CorruptConfig,
     DatasetConfig,
     EgoperConfig,
     MstcnConfig,
@@ -224,3 +225,21 @@ def test_labels_are_read_in_every_layout_without_the_dataset(tmp_path: Path) -> 
     (tmp_path / "annotation.json").write_text(json.dumps({"tea": task}))
     config = EgoperConfig(path="/d", task="tea")
     assert read_back(config, video("x", "/d/annotation.json"), tmp_path) == [1, 1, -1, -1]
+
+
+def test_order_that_was_planted_is_gone_with_its_setting(tmp_path: Path) -> None:
+    root = made_run.make_run(tmp_path)
+    plain = made_run.config_of(tmp_path)
+    planted = replace(plain, corrupt=CorruptConfig(audit={"disorder": 1}))
+    for config in (planted, plain):
+        inputs = open_inputs(config)
+        put_run(inputs)
+        builder.finish_run(inputs)
+    times = [
+        csl_dist.open_audit(root, revision=number).annotation("v2").source_times_T
+        for number in (1, 2, 3)
+    ]
+    assert (np.diff(times[1]) < 0).any(), "two steps are swapped"
+    assert (times[2] == times[0]).all()
+    with pytest.raises(DataError, match="are those of audit 3 already"):
+        relabel(root, tmp_path)

@@ -2,6 +2,7 @@
 
 import re
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
 import made_run
@@ -13,7 +14,14 @@ from typer.testing import CliRunner
 import csl_dist
 from csl_dist.certify.certificate import certificate, wrong_shares
 from csl_dist.certify.drawing import first_sample, larger_sample
-from csl_dist.certify.estimate import Judged, estimate, judged, next_stratum
+from csl_dist.certify.estimate import (
+    Judged,
+    estimate,
+    judged,
+    next_stratum,
+    simulated,
+    wrong_share,
+)
 from csl_dist.certify.sample import read_sample
 from csl_dist.certify.sampling import LEAST_DRAWS, Population, drawn, grown, population
 from csl_dist.cli.app import app
@@ -43,26 +51,38 @@ def test_intervals_hold_as_often_as_they_say() -> None:
         for _ in range(8):
             chosen = drawn(people, draws_H, seed=seed)
             strata = [
-                judged(
-                    one,
-                    {int(i): wrong_N[i] for i in one},
-                    people.seconds_N,
-                    np.flatnonzero(people.stratum_N == h),
+                judged(one, {int(i): wrong_N[i] for i in one}, people.seconds_N, own, suspicion)
+                for one, own, suspicion in zip(
+                    chosen, people.own(), people.suspicion(), strict=True
                 )
-                for h, one in enumerate(chosen)
             ]
-            draws_H = grown(draws_H, next_stratum(strata, seed))
-        found = estimate(strata, confidence=0.95, seed=seed)
+            seconds_HS = simulated(strata, seed=seed, num_simulations=500)
+            draws_H = grown(draws_H, next_stratum(strata, seconds_HS))
+        found = wrong_share(strata, seconds_HS, 0.95)
         truth = wrong_N @ people.seconds_N / people.seconds_N.sum()
         num_held += found.low <= truth <= found.high
     assert num_held / RUNS >= 0.93
+
+
+def test_strata_tell_of_each_other() -> None:
+    """Ten right draws of unsuspicious footage say more where suspicious footage is right too."""
+
+    def high(wrong_above: float) -> float:
+        whole = {"seconds": 500.0, "known_seconds": 0.0, "wrong_seconds": 0.0, "rest": 100.0}
+        above = Judged(draws=40, wrong=wrong_above, squared=wrong_above, suspicion=1.0, **whole)
+        below = Judged(draws=10, wrong=0.0, squared=0.0, suspicion=-1.0, **whole)
+        return float(np.quantile(simulated([above, below], seed=0)[1], 0.975))
+
+    assert high(0.0) < 0.7 * high(0.5)
 
 
 def test_stratum_that_is_judged_whole_has_no_uncertainty() -> None:
     seconds_N = np.array([10.0, 20.0, 30.0])
     found = judged(np.array([0, 1, 2, 2]), {0: 1.0, 1: 0.0, 2: 0.5}, seconds_N, np.arange(3))
     result = estimate([found], confidence=0.95)
-    assert result.share == result.low == result.high == pytest.approx(25 / 60)
+    assert result.low == result.high
+    assert result.share == pytest.approx(25 / 60)
+    assert result.low == pytest.approx(25 / 60)
 
 
 def test_more_draws_keep_those_before() -> None:
@@ -73,7 +93,16 @@ def test_more_draws_keep_those_before() -> None:
 
 
 def test_forecast_narrows_with_more_draws() -> None:
-    one = Judged(seconds=1000, known_seconds=100, wrong_seconds=5, draws=20, wrong=0.05, rest=100)
+    one = Judged(
+        seconds=1000,
+        known_seconds=100,
+        wrong_seconds=5,
+        draws=20,
+        wrong=0.05,
+        squared=0.05,
+        rest=100,
+        suspicion=0.0,
+    )
     widths = []
     for factor in (1, 2, 4, 8):
         found = estimate([one.scaled(factor)], confidence=0.95)
@@ -166,6 +195,21 @@ def test_larger_sample_holds_the_smaller_one(made_root: str) -> None:
     assert len(larger.spans) >= len(sample.spans) + 30
     found = certificate(larger, many, {}, claim=0.97)
     assert (found.judged, found.still_needed) == (0, None)
+
+
+def test_sample_grows_to_all_segments_and_ends_there(made_root: str) -> None:
+    """Also where every judged segment is right, so that no simulated dataset tells strata apart."""
+    audit = csl_dist.open_audit(made_root)
+    segments = segment_table(audit)
+    store_of(made_root, None).create()
+    given = {"seed": 1, "within_seconds": 2.0, "confidence": 0.95}
+    sample = first_sample(segments, num_reviews=1, **given)
+    sample = replace(sample, draws=(1,) * len(sample.draws), spans=sample.spans[:1])
+    decide(made_root, sample.spans[0], Decision.CORRECT, None)
+    current = CurrentDecisions(store_of(made_root, None), of_revision(1)).by_span()
+    assert set(larger_sample(sample, segments, current, num_more=10_000).spans) == {
+        (v, a, b) for v, a, b in zip(segments.video, segments.start, segments.stop, strict=True)
+    }
 
 
 def test_tolerance_that_is_no_time_is_refused(made_root: str) -> None:

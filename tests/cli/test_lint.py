@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,7 +12,10 @@ from typing import Any
 import layout_files
 import pytest
 from click.testing import Result
+from format_files import SAMPLES, write_sample
+from lerobot_files import write_lerobot
 from made_labels import USUAL
+from s3_server import BUCKET, FaultyProxy
 from typer.testing import CliRunner
 
 from csl_dist.cli import main  # noqa: F401  registers every command
@@ -238,6 +242,43 @@ def test_folder_of_every_layout_is_linted_even_with_empty_media(
 ) -> None:
     write(tmp_path)
     assert as_json(tmp_path)["videos"] == num_videos
+
+
+@pytest.mark.parametrize("layout", SAMPLES)
+def test_folder_and_file_of_every_format_are_linted_without_media(
+    layout: str, tmp_path: Path
+) -> None:
+    write_sample(layout, tmp_path)
+    shutil.rmtree(tmp_path / "videos")
+    sample = SAMPLES[layout]
+    num_in_file = 1 if "{video}" in sample.name else 2
+    assert as_json(tmp_path)["videos"] == 2
+    assert as_json(tmp_path / sample.name.format(video="v1"))["videos"] == num_in_file
+
+
+def test_lerobot_folder_is_linted_without_media(tmp_path: Path) -> None:
+    write_lerobot(tmp_path, videos=False)
+    shutil.rmtree(tmp_path / "videos")
+    assert as_json(tmp_path)["videos"] == 4
+
+
+def test_labels_in_a_bucket_are_linted(tmp_path: Path, proxy: FaultyProxy) -> None:
+    write_sample("elan", tmp_path)
+    remote = Storage(f"s3://{BUCKET}/linted")
+    for file in tmp_path.glob("*.eaf"):
+        remote.put(file.name, file.read_bytes())
+    assert as_json(remote.url)["videos"] == 2
+    assert as_json(f"{remote.url}/v1.eaf")["videos"] == 1
+
+
+def test_copies_of_a_label_file_count_once_and_a_note_says_so(tmp_path: Path) -> None:
+    write_sample("captaincook4d", tmp_path)
+    text = (tmp_path / "error_annotations.json").read_text()
+    (tmp_path / "complete_step_annotations.json").write_text(text)
+    done = csl(tmp_path)
+    assert "the labels of 2 videos are those of" in " ".join(done.stdout.split())
+    assert "2 videos, " in done.stdout
+    assert "Annotators" not in done.stdout
 
 
 def test_activitynet_file_tells_lengths_and_unusable_segments(tmp_path: Path) -> None:

@@ -1,16 +1,21 @@
 """What killed commands leave behind is listed and removed; what a running one uses is not."""
 
 import os
+import signal
 import subprocess
+import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from csl_dist.cli.app import app
 from csl_dist.cluster import leftovers as module
-from csl_dist.cluster.leftovers import leftovers, own_folder
-from csl_dist.storage.lock import RootLock
-from csl_dist.storage.paths import RunPaths
+from csl_dist.cluster.leftovers import leftovers, orphans, own_folder
+from csl_dist.errors import LockedError, StorageError
 from csl_dist.storage.url import Storage
 from csl_dist.training.stage import run_name
 
@@ -20,6 +25,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(module, "_ray_sessions", lambda: iter(()))
     monkeypatch.setattr(module, "_cleaners", lambda: iter(()))
+    monkeypatch.setattr(module, "orphans", lambda: iter(()))
     return tmp_path
 
 
@@ -45,14 +51,60 @@ def test_folders_of_processes_that_are_gone_are_removed(temporary: Path) -> None
 
 def test_half_written_files_go_only_while_nobody_writes(temporary: Path) -> None:
     root = Storage(str(temporary / "root"))
+    root.put("run.json", b"{}")
     root.put("kept#name.json", b"1")
-    half = temporary / "root/a.json#3"
-    half.write_bytes(b"12")
-    with RootLock(RunPaths(root), "test"):
-        assert leftovers(root.url) == []
-    [found] = leftovers(root.url)
-    found.remove()
-    assert sorted(os.listdir(temporary / "root")) == ["kept#name.json"]
+    (temporary / "root/a.json#3").write_bytes(b"12")
+    (temporary / "root/link#1").symlink_to(temporary / "root/run.json")
+    command = ["clean", root.url, "--remove"]
+    with another_writer(root.url):
+        assert isinstance(CliRunner().invoke(app, command).exception, LockedError)
+    assert (temporary / "root/a.json#3").exists()
+    listed = CliRunner().invoke(app, ["clean", root.url])
+    assert "half-written file" in listed.stdout
+    assert (temporary / "root/a.json#3").exists()
+    assert "removed: 1" in CliRunner().invoke(app, command).stdout
+    assert sorted(os.listdir(temporary / "root")) == ["kept#name.json", "link#1", "run.json"]
+
+
+def test_folder_that_is_no_run_root_is_left_alone(temporary: Path) -> None:
+    mine = temporary / "notes#1"
+    mine.write_text("mine")
+    result = CliRunner().invoke(app, ["clean", str(temporary), "--remove"])
+    assert isinstance(result.exception, StorageError)
+    assert mine.read_text() == "mine"
+
+
+def test_processes_of_ray_without_a_raylet_are_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent outlives a driver that is killed; here a process of that name, below this one."""
+    with subprocess.Popen(["ray::DashboardAgent", "30"], executable="/bin/sleep") as agent:
+        [found] = [one for one in orphans() if str(agent.pid) in one.what]
+        found.remove()
+        assert agent.wait(timeout=10) == -signal.SIGKILL
+    with subprocess.Popen(["ray::IDLE", "30"], executable="/bin/sleep") as worker:
+        here = module.command_lines() | {os.getpid(): f"/x/{module.RAYLET} --y"}
+        monkeypatch.setattr(module, "command_lines", lambda: here)
+        assert not [one for one in orphans() if str(worker.pid) in one.what]
+        worker.kill()
+
+
+@contextmanager
+def another_writer(root: str) -> Iterator[None]:
+    """A process that holds the lock."""
+    script = (
+        "import sys\n"
+        "from csl_dist.storage.lock import RootLock\n"
+        "from csl_dist.storage.paths import RunPaths\n"
+        "from csl_dist.storage.url import Storage\n"
+        f"with RootLock(RunPaths(Storage({root!r})), 'test'):\n"
+        "    print('held', flush=True); sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"held\n"
+        yield
+        process.communicate()
 
 
 def test_name_of_many_trainings_fits_a_files_name() -> None:

@@ -14,7 +14,11 @@ from machines import HEAD, IMAGE, OWN_FOLDERS, ROWS, WORKER, Machines, ray_machi
 from ray_cluster import PATIENCE
 from s3_server import BUCKET
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("ray"),
+    pytest.mark.timeout(1800),  # three audits, two of them on nodes of one CPU each
+]
 
 ROOT = f"s3://{BUCKET}/namespaces"
 DATA = f"s3://{BUCKET}/data"
@@ -30,15 +34,17 @@ predict: {{group_frames: 150}}
 """
 
 RESULTS = """
-import json, sys
+import hashlib, json, sys
 from csl_dist import open_audit
 from csl_dist.storage.url import Storage
-audit = open_audit(sys.argv[1])
+audit, storage = open_audit(sys.argv[1]), Storage(sys.argv[1])
 csl = {video.id: audit.csl(video.id).tolist() for video in audit.held_out_videos()}
-metrics = Storage(sys.argv[1]).read_json("audits/0001/metrics.json")
-print(json.dumps({"metrics": metrics, "csl": csl}))
+metrics = storage.read_json("audits/0001/metrics.json", dict)
+chunks = [key for key, _ in storage.list_sizes() if "/c/" in key and ".zarr/" in key]
+digests = {key: hashlib.sha256(storage.read(key)).hexdigest() for key in chunks}
+print(json.dumps({"metrics": metrics, "csl": csl, "chunks": digests}))
 """
-"""Prints what a run found."""
+"""Prints what a run found: metrics, CSL, and what each chunk of its stores holds."""
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +102,7 @@ for file in folder.rglob("*"):
 
 def test_audit_on_them_finds_what_a_local_run_finds(cluster: Machines, local_results: str) -> None:
     head, environment = cluster.head, cluster.environment
+    assert len(json.loads(local_results)["chunks"]) > 20, "features, trajectories and scores"
     head.run(*CSL, "run", f"{IMAGE}/small.yaml", environment=environment)
     found = head.run(sys.executable, "-c", RESULTS, ROOT, environment=environment)
     assert json.loads(found) == json.loads(local_results)

@@ -10,12 +10,7 @@ from csl_dist.cli import main
 from csl_dist.config import AdaptConfig, RunConfig, ScorerConfig, load_config
 from csl_dist.cost.measure import Effort
 from csl_dist.cost.plan import (
-    ACTIVATIONS_SHARE,
-    FEATURES_SHARE,
     GPUS,
-    SCORES_PER_FRAME,
-    SCORES_PER_VIDEO,
-    TRAJECTORY_PER_VIDEO,
     Footage,
     Machines,
     StagePlan,
@@ -24,10 +19,10 @@ from csl_dist.cost.plan import (
     forward_flops,
     num_groups,
     plan_run,
-    store_bytes,
     supposed_footage,
 )
 from csl_dist.cost.rates import Rates, StageRate, read_rates, write_rates
+from csl_dist.cost.storage import USUAL_SHARES, audit_bytes, store_bytes
 from csl_dist.predict.units import plan_groups
 from csl_dist.training.models import ModelSpec, build_scorer
 from csl_dist.types import Annotation
@@ -88,13 +83,17 @@ def test_plan_counts_units_and_bytes(small_config: RunConfig, footage: Footage) 
         "audit framewise",
     ]
     assert stages["extract"].num_units == 4 + 7 + 2 + 2
-    assert stages["extract"].num_bytes == pytest.approx(
-        420 * 512 * 2 * FEATURES_SHARE + store_bytes([100, 200, 60, 60])
+    assert stages["extract"].num_bytes == store_bytes(
+        [100, 200, 60, 60],
+        num_rows=420,
+        width=512,
+        dtype="float16",
+        share=USUAL_SHARES.features,
     )
     assert stages["train framewise"].num_units == 3
     assert stages["audit framewise"].num_units == 3
-    assert stages["audit framewise"].num_bytes == pytest.approx(
-        120 * (7 * 3 * 2 + SCORES_PER_FRAME) + 2 * (TRAJECTORY_PER_VIDEO + SCORES_PER_VIDEO)
+    assert stages["audit framewise"].num_bytes == audit_bytes(
+        [60, 60], num_classes=7, num_epochs=3, dtype="float16"
     )
     assert all(stage.hours > 0 for stage in stages.values())
     assert dollars_of(list(stages.values()), MACHINES) == pytest.approx(
@@ -116,8 +115,12 @@ def test_plan_counts_what_an_adapted_encoder_takes(
     assert list(stages) == [
         *("sample", "adapt", "extract", "train framewise", "audit framewise", "audit cnn")
     ]
-    assert stages["sample"].num_bytes == pytest.approx(
-        30 * 128 * 28**2 * 2 * ACTIVATIONS_SHARE + store_bytes([100, 200, 60, 60])
+    assert stages["sample"].num_bytes == store_bytes(
+        [100, 200, 60, 60],
+        num_rows=30,
+        width=128 * 28**2,
+        dtype="float16",
+        share=USUAL_SHARES.activations,
     )
     frozen, last = encoder_flops(config.features)
     assert frozen + last == pytest.approx(2 * 1.814e9, rel=0.01), "as torchvision documents"
@@ -182,6 +185,9 @@ def test_supposed_footage_splits_as_the_paper_does() -> None:
     assert (len(footage.train), len(footage.held_out), len(footage.copies)) == (50, 30, 0)
     assert footage.train[0] == 900
     assert footage.sample == (60,) * 50, "one frame a second"
+    copied = replace(config, audit=replace(config.audit, swapped_copies=10))
+    footage = supposed_footage(copied, num_videos=80, minutes=1, num_classes=7, num_features=512)
+    assert len(footage.copies) == 10, "of the videos that validate"
 
 
 def test_plan_of_a_dataset_prints_a_table(

@@ -1,12 +1,20 @@
 """A folder with twelve different problems: `csl check` names all of them in one run."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from builder import MadeVideo, write_manifest
+from layout_files import touch
 
-from csl_dist.config import CorruptConfig, ManifestConfig, RunConfig
+from csl_dist.config import (
+    ColumnsConfig,
+    CorruptConfig,
+    ManifestConfig,
+    RunConfig,
+    SegmentsConfig,
+)
 from csl_dist.data.check import all_problems, look_at_videos, orientation, summaries
 from csl_dist.data.layouts import open_dataset, read_dataset
 from csl_dist.errors import DataError
@@ -163,3 +171,24 @@ def test_dataset_of_one_class_is_a_problem(tmp_path: Path) -> None:
         file.write_text("a\n" * NUM_FRAMES)
     [problem] = found_problems(tmp_path)
     assert problem.startswith("all labels are 'a'; with a single class")
+
+
+def test_every_overlap_is_named_with_file_line_and_seconds(tmp_path: Path) -> None:
+    rows = ["video,start,end,label", "v,0,2,cut", "v,1,3,stir", "v,3,5,cut", "v,4,6,stir"]
+    table = touch(tmp_path / "labels.csv", "\n".join(rows) + "\n")
+    np.save(tmp_path / "v.npy", np.random.default_rng(0).normal(size=(60, 4)))
+    columns = ColumnsConfig(video="video", start="start", stop="end", label="label")
+    config = SegmentsConfig(path=str(table), columns=columns, features_fps=10)
+    [found] = look_at_videos(read_dataset(config), config)
+    first, second = found.problems
+    assert first.startswith(
+        f"{table}:3: video 'v': 'stir' (1.00 to 3.00 s) starts inside 'cut' (0.00 to 2.00 s) of "
+        "line 2; correct it, or set dataset.overlap: first, last or longest"
+    )
+    assert second == (
+        f"{table}:5: video 'v': 'stir' (4.00 to 6.00 s) starts inside 'cut' (3.00 to 5.00 s) of "
+        "line 4"
+    )
+    settled = replace(config, overlap="longest")
+    [found] = look_at_videos(read_dataset(settled), settled)
+    assert found.problems == ()

@@ -5,8 +5,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from format_files import FPS, NUM_FRAMES, SAMPLES, TIMES_T, drawn, renaming, write_sample
+from format_files import (
+    FPS,
+    NUM_FRAMES,
+    SAMPLES,
+    TIMES_T,
+    boris_table_text,
+    drawn,
+    renaming,
+    write_sample,
+)
+from layout_files import touch
 
+from csl_dist.config import AnnotatedConfig
+from csl_dist.data.formats.boris import FORMAT as BORIS
 from csl_dist.data.layouts import (
     LAYOUTS,
     Dataset,
@@ -103,6 +115,44 @@ def test_renamed_spans_come_back_as_they_were_asked_for(
     assert again.track(again.videos[0]).at(TIMES_T).tolist() == expected_T.tolist()
     if second.labels == first.labels:
         assert said(again, again.videos[1]) == said(dataset, second)
+
+
+def test_aggregated_events_of_boris_are_read_and_written(tmp_path: Path) -> None:
+    text = boris_table_text()
+    assert BORIS.parse(text.encode(), "e.tsv", None).edited([]) == text.encode()
+    (tmp_path / "e.tsv").write_bytes(text.encode())
+    for video in ("v1", "v2"):
+        touch(tmp_path / f"videos/{video}.mp4")
+    config = AnnotatedConfig(layout="boris", path=str(tmp_path), folds=2)
+    dataset = open_dataset(config)
+    assert [said(dataset, video) for video in dataset.videos] == [
+        list(drawn("boris", video.id)) for video in dataset.videos
+    ]
+    [written] = write_renamed(
+        config,
+        dataset.videos,
+        {"v1": [renaming(12, 20, "cut")]},
+        frame_rates={"v1": FPS},
+        out=tmp_path / "out",
+    )
+    removed, added = changed_lines(text.encode(), written.read_bytes())
+    assert [line.split("\t")[5:9] for line in removed] == [
+        ["cut", "STATE", "0.000", "1.200\r\n"],
+        ["stir", "STATE", "1.200", "2.000\r\n"],
+    ]
+    assert [line.split("\t")[5:9] for line in added] == [["cut", "STATE", "0.000", "2.000\r\n"]]
+
+
+def test_rows_of_files_that_boris_played_after_another_are_left_out(tmp_path: Path) -> None:
+    """Their times count from the start of the first file, whose length the table does not tell."""
+    text = boris_table_text().replace("of v2", "of v1").replace("1.000\t3.000", "5.000\t7.000")
+    text = text.replace("0.000\t1.000", "4.000\t5.000")
+    document = BORIS.parse(text.encode(), "e.tsv", None)
+    assert {segment.video for segment in document.segments} == {"v1"}
+    assert (
+        "2 rows are left out whose times count from the start of another video"
+        in (document.notes[-1])
+    )
 
 
 def changed_lines(before: bytes, after: bytes) -> tuple[list[str], list[str]]:

@@ -3,12 +3,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builder import MadeVideo, write_manifest
 from format_files import SAMPLES, write_sample
-from layout_files import WRITERS, write_cholec80, write_mstcn
+from layout_files import WRITERS, touch, write_cholec80, write_mstcn
+from typer.testing import CliRunner
 
+from csl_dist.cli import main  # noqa: F401  registers every command
+from csl_dist.cli.app import app
 from csl_dist.config import load_config
 from csl_dist.data.check import look_at_videos
-from csl_dist.data.init import config_text, draft_config, recognise, with_even_folds
+from csl_dist.data.init import config_text, draft_config, recognise, with_even_folds, with_settings
 from csl_dist.data.layouts import open_dataset
 from csl_dist.errors import DataError
 from csl_dist.types import Media
@@ -33,6 +37,23 @@ def test_folder_without_splits_gets_folds(tmp_path: Path) -> None:
     (tmp_path / "d/splits").rmdir()
     draft = draft_config("mstcn", tmp_path / "d", tmp_path / "csl.yaml")
     assert draft.dataset["folds"] == 3
+
+
+@pytest.mark.parametrize("splits", [("audit",) * 3, ("train",) * 3, ("train", "audit", "audit")])
+def test_recipe_has_folds_where_a_manifest_does_not_say_what_to_train_on(
+    tmp_path: Path, splits: tuple[str, ...]
+) -> None:
+    videos = [
+        MadeVideo(id=f"v{k}", split=split, names_T=["a", "b"], features_TD=np.zeros((2, 3)))
+        for k, split in enumerate(splits)
+    ]
+    write_manifest(tmp_path / "d", videos, fps=1)
+    out = tmp_path / "csl.yaml"
+    draft = draft_config("manifest", tmp_path / "d", out)
+    out.write_text(config_text(draft, name="x"))
+    dataset = open_dataset(load_config(out).dataset)
+    made = with_settings(draft, dataset, {"folds": (3, "models")})
+    assert ("folds" in made.dataset) == (len(set(splits)) == 1)
 
 
 def test_init_makes_a_manifest_of_videos_and_labels_of_the_same_name(
@@ -109,3 +130,110 @@ def test_init_finds_videos_behind_links_and_with_any_name(
     dataset = open_dataset(config.dataset)
     assert [video.media for video in dataset.videos] == [Media.VIDEO] * 3
     assert all(not facts.problems for facts in look_at_videos(dataset, config.dataset))
+
+
+def test_table_that_names_files_finds_them_at_any_depth(tmp_path: Path) -> None:
+    rows = "video,start,end,label\na.mp4,0,1,cut\nb.mp4,0,1,cut\np2/c.mp4,0,1,cut\np.1,0,1,cut\n"
+    touch(tmp_path / "labels.csv", rows)
+    files = {"a": "a.mp4", "b": "deep/er/b.mp4", "p2/c": "p2/c.mp4", "p.1": "videos/p.1.mp4"}
+    for file in (*files.values(), "videos/p.mp4", "c.mp4"):
+        touch(tmp_path / file)
+    out = tmp_path / "csl.yaml"
+    out.write_text(config_text(draft_config("auto", tmp_path, out), name="x"))
+    dataset = open_dataset(load_config(out).dataset)
+    found = {video.id: str(Path(video.source).relative_to(tmp_path)) for video in dataset.videos}
+    assert found == files
+
+
+def init_words(path: Path, out: Path) -> str:
+    done = CliRunner(env={"COLUMNS": "80"}).invoke(
+        app, ["init", "auto", str(path), "--out", str(out)], catch_exceptions=False
+    )
+    assert done.exit_code == 0, done.output
+    lines = done.output.splitlines()
+    assert all(len(line) <= 80 or "/" in line for line in lines), "but for paths"
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def test_init_tells_what_is_there_what_it_guessed_and_how_to_change_it(tmp_path: Path) -> None:
+    write_sample("epic_kitchens", tmp_path / "data")
+    shutil.rmtree(tmp_path / "data/videos")
+    said = init_words(tmp_path / "data", tmp_path / "csl.yaml")
+    for words in (
+        "  layout    epic_kitchens",
+        "  videos    2 (without media)",
+        "  track     verb",
+        "  labels    6.5 s; 5 segments, 1.3 s in the mean",
+        "  classes   3: cut, serve, stir",
+        "  groups    2: P01, P02",
+        "section dataset:",
+        "  track      verb (of verb (5), noun (5), narration (5))",
+        "labels alone: csl lint",
+    ):
+        assert words in said
+    assert "has no media in" in said
+    assert "lower it" not in said, "what follows from that is not told"
+
+
+def test_init_of_one_track_and_of_a_table_tells_it(tmp_path: Path) -> None:
+    write_sample("elan", tmp_path / "elan")
+    shutil.rmtree(tmp_path / "elan/videos")
+    assert "  track     steps, the only one" in init_words(tmp_path / "elan", tmp_path / "a.yaml")
+    write_sample("segments", tmp_path / "table")
+    shutil.rmtree(tmp_path / "table/videos")
+    said = init_words(tmp_path / "table", tmp_path / "b.yaml")
+    assert "guessed from labels.csv: start is begin, stop is end" in said
+    assert "unit       s (or ms, frames (with labels_fps), clock (hh:mm:ss))" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "case,t_on,t_off,code\nx1,0.5,3.2,A\nx1,3.2,8.0,B\nx2,0.0,2.0,A\n",
+            {"start": "t_on", "stop": "t_off", "label": "code", "video": "case", "unit": "s"},
+        ),
+        (
+            "VideoID;FrameNo;Phase\n269;0;1\n269;1300;2\n270;0;1\n270;800;3\n",
+            {"start": "FrameNo", "label": "Phase", "video": "VideoID", "unit": "frames"},
+        ),
+        (
+            "Begin Time - msec\tEnd Time - msec\tsteps\n0\t1500\tcut\n1500\t3000\tstir\n",
+            {
+                "start": "Begin Time - msec",
+                "stop": "End Time - msec",
+                "label": "steps",
+                "unit": "ms",
+            },
+        ),
+        (
+            "0:00:01.5\t0:00:03\tcut\n0:00:03\t0:00:09\tstir\n",
+            {"start": 0, "stop": 1, "label": 2, "unit": "clock"},
+        ),
+        (
+            "Video Name,Start Time (s),Duration,Activity\na,0,2,x\na,2,3,y\n",
+            {
+                "start": "Start Time (s)",
+                "duration": "Duration",
+                "label": "Activity",
+                "video": "Video Name",
+                "unit": "s",
+            },
+        ),
+    ],
+)
+def test_any_table_of_times_is_drafted(
+    tmp_path: Path, text: str, expected: dict[str, object]
+) -> None:
+    touch(tmp_path / "data/table.txt", text)
+    draft = draft_config("auto", tmp_path / "data", tmp_path / "csl.yaml")
+    assert draft.layout == "segments"
+    columns = draft.dataset["columns"]
+    assert isinstance(columns, dict)
+    assert columns | {"unit": draft.dataset["unit"]} == expected
+
+
+def test_unknown_folder_names_formats_of_the_files_that_are_there(tmp_path: Path) -> None:
+    touch(tmp_path / "x.xml", "<a/>")
+    with pytest.raises(DataError, match=r"cvat lacks a file \*.xml of that form"):
+        recognise(tmp_path)

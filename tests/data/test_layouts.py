@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from csl_dist.config import (
     load_config,
 )
 from csl_dist.data.documents.document import Parsed
+from csl_dist.data.formats.egoper import FORMAT as EGOPER
 from csl_dist.data.layouts import open_dataset, read_dataset
 from csl_dist.data.layouts.cholec80 import PHASES, read_phases
 from csl_dist.data.layouts.mstcn import read_bundle, read_mapping
@@ -188,6 +190,56 @@ def test_egoper_names_videos_that_are_not_annotated(tmp_path: Path) -> None:
     config = write_egoper(tmp_path)
     touch(tmp_path / "tea/test.txt", "tea_u3_error_a1\nghost\n")
     with pytest.raises(DataError, match=r"test\.txt:2: video 'ghost' is not in .*annotation\.json"):
+        open_dataset(config)
+
+
+def edited_egoper(root: Path, **lists: list[object]) -> EgoperConfig:
+    """The first video of the task has other lists."""
+    config = write_egoper(root)
+    assert isinstance(config, EgoperConfig)
+    content = json.loads((root / "annotation.json").read_text())
+    content["tea"]["segments"][0]["labels"] |= lists
+    (root / "annotation.json").write_text(json.dumps(content))
+    return config
+
+
+def authors_frames(times: list[list[float]], actions: list[int]) -> list[int]:
+    """As EgoPER's code makes frames of segments (`to_frame_wise`, 10 fps), -1 for none."""
+    scaled = [(start * 10, stop * 10) for start, stop in times]
+    frames = [-1] * int(scaled[-1][1])
+    for (start, stop), action in zip(scaled, actions, strict=True):
+        if stop != start:
+            frames[int(start) : int(stop)] = [action] * (int(stop) - int(start))
+    return frames
+
+
+def test_egoper_frames_are_those_of_its_authors_code(tmp_path: Path) -> None:
+    """An addition (number 3 of 3 names), segments of no length, times between frames, overlaps."""
+    times = [[0.0, 1.29], [1.29, 1.29], [1.29, 2.3], [2.15, 2.9], [2.9, 3.5]]
+    actions = [5, 0, 3, 7, 0]
+    lists = {
+        "time_stamp": times,
+        "action": actions,
+        "action_type": [0, 2, 4, 0, 0],
+        "error_description": ["", "", "spoon", "", ""],
+    }
+    config = edited_egoper(tmp_path, **lists)  # type: ignore[arg-type]
+    dataset = open_dataset(replace(config, overlap="last"))
+    assert dataset.classes == ("background", "addition", "pour water", "stir")
+    numbers = {0: 0, 3: 1, 5: 2, 7: 3, -1: -1}
+    first = dataset.videos[0]
+    frames_T = dataset.track(first).at(np.arange(35) / 10)
+    assert frames_T.tolist() == [numbers[n] for n in authors_frames(times, actions)]
+    [known] = dataset.known_segments(first)
+    assert (known.start_seconds, known.stop_seconds) == (1.2, 2.3), "the one without length is none"
+    content = (tmp_path / "annotation.json").read_bytes()
+    document = EGOPER.parse(content, "annotation.json", config)
+    assert document.edited([]) == content
+
+
+def test_egoper_number_beyond_additions_is_refused(tmp_path: Path) -> None:
+    config = edited_egoper(tmp_path, action=[3, 4])
+    with pytest.raises(DataError, match="has an action 4 that action2idx lacks"):
         open_dataset(config)
 
 

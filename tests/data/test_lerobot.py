@@ -15,6 +15,7 @@ from csl_dist.data.init import draft_config
 from csl_dist.data.layouts import corrected_labels, open_dataset, read_dataset, write_renamed
 from csl_dist.data.media.pixels import pixel_source
 from csl_dist.errors import DataError
+from csl_dist.service.media import _views, views_of
 
 EPISODES = "meta/episodes/chunk-000/file-000.parquet"
 FRAMES = "data/chunk-000/file-000.parquet"
@@ -44,6 +45,26 @@ def test_episodes_are_ranges_of_files_with_their_own_labels(tmp_path: Path, form
             for _ in range(round((stop - start) * FPS))
         ]
         assert labels_T.tolist() == expected
+
+
+def test_other_cameras_of_an_episode_are_known(tmp_path: Path) -> None:
+    config = write_lerobot(tmp_path, videos=False)
+    first = open_dataset(config).videos[1]
+    assert views_of(config, first) == {}
+    _views.cache_clear()
+    info = json.loads((tmp_path / "meta/info.json").read_text())
+    info["features"]["wrist"] = {"dtype": "video"}
+    (tmp_path / "meta/info.json").write_text(json.dumps(info))
+    columns = pq.read_table(tmp_path / EPISODES).to_pydict()
+    columns |= {n.replace(CAMERA, "wrist"): v for n, v in columns.items() if CAMERA in n}
+    columns["videos/wrist/from_timestamp"] = [7.0, 11.0, 0.0, 1.0]
+    put(tmp_path / EPISODES, columns)
+    views = views_of(config, first)
+    _views.cache_clear()
+    assert list(views) == [CAMERA, "wrist"]
+    assert views[CAMERA] == first
+    assert views["wrist"].source == first.source.replace(CAMERA, "wrist")
+    assert views["wrist"].start_seconds == 11.0
 
 
 @pytest.mark.parametrize("number", range(4))

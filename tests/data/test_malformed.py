@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 from format_files import SAMPLES, write_sample
+from layout_files import WRITERS
 
+from csl_dist.config import DatasetConfig
 from csl_dist.data.layouts import open_dataset, read_dataset
 from csl_dist.errors import DataError
 
@@ -16,7 +18,7 @@ XML = [
 JSON = [
     (None, "", "is not valid JSON"),
     ("]", "", "is not valid JSON"),
-    (None, "3", "expected|is no"),
+    (None, "3", "expected|is no|has no task"),
 ]
 CASES: dict[str, list[tuple[str | None, str, str]]] = {
     "elan": [
@@ -174,7 +176,11 @@ def read_all(layout: str, root: Path, data: bytes) -> None:
     config = write_sample(layout, root)
     file = root / SAMPLES[layout].name.format(video="v1")
     file.write_bytes(data)
-    dataset = open_dataset(replace(config, path=str(file), folds=None))
+    read_tracks(replace(config, path=str(file), folds=None))
+
+
+def read_tracks(config: DatasetConfig) -> None:
+    dataset = open_dataset(config)
     for video in dataset.videos:
         dataset.track(video)
 
@@ -192,6 +198,53 @@ def test_malformed_file_is_one_sentence(tmp_path: Path, layout: str, number: int
         read_all(layout, tmp_path, bad.encode())
     assert "\n" not in str(caught.value)
     assert str(tmp_path) in str(caught.value), "the file is named"
+
+
+FOLDERS: dict[str, list[tuple[str | None, str, str]]] = {
+    "activitynet": [
+        *JSON,
+        (None, '{"database": {}}', 'expected {"database"'),
+        (None, '{"database": [1]}', 'expected {"database"'),
+        ('"database"', '"data"', 'expected {"database"'),
+        ('{"segment": [0.5, 1.0], "label": "stir", "label_id": 1}', "7", "annotation 0: expected"),
+        ('"segment": [0.5, 1.0]', '"times": [0.5, 1.0]', "annotation 0: expected"),
+        ('"segment": [0.5, 1.0]', '"segment": [0.5]', "annotation 0: expected"),
+        ('"segment": [0.5, 1.0]', '"segment": ["a", 1.0]', "annotation 0: expected"),
+        ('"segment": [0.5, 1.0]', '"segment": [NaN, 1.0]', "nan is no time|not valid JSON"),
+        ('"segment": [0.5, 1.0]', '"segment": [1.0, 0.5]', "must end after its start"),
+    ],
+    "egoper": [
+        *JSON,
+        ('"tea"', '"milk"', "has no task 'tea'; it has milk, coffee"),
+        ('"action2idx"', '"actions"', "has no action2idx or no segments"),
+        ('"segments"', '"videos"', "has no action2idx or no segments"),
+        ('"pour water": 5', '"pour water": "five"', "must have a number for each name"),
+        ('"video_id"', '"id"', "expected a video_id and labels"),
+        ('"time_stamp"', '"times"', "lacks time_stamp, action or action_type"),
+        ('"action": [5, 0]', '"action": [5]', "2 time stamps but 1 actions"),
+        ("[0.0, 2.0]", "[0.0]", "segment 0: expected two seconds"),
+        ('"action": [5, 0]', '"action": [5, 9]', "an action 9 that action2idx lacks"),
+    ],
+}
+"""The same of layouts with one file for all."""
+
+
+@pytest.mark.parametrize("number", range(12))
+@pytest.mark.parametrize("layout", FOLDERS)
+def test_malformed_file_of_all_labels_is_one_sentence(
+    tmp_path: Path, layout: str, number: int
+) -> None:
+    assert len(FOLDERS[layout]) == 12
+    config = WRITERS[layout](tmp_path)
+    file = next(tmp_path.rglob("a*.json"))
+    old, new, sentence = FOLDERS[layout][number]
+    good = file.read_text()
+    assert old is None or old in good
+    file.write_text(new if old is None else good.replace(old, new))
+    with pytest.raises(DataError, match=sentence) as caught:
+        read_tracks(config)
+    assert "\n" not in str(caught.value)
+    assert str(file) in str(caught.value), "the file is named"
 
 
 @pytest.mark.parametrize("layout", SAMPLES)

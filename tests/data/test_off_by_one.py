@@ -1,20 +1,26 @@
 """What the numbers of each format mean, a test for each line of the table in docs/formats.md."""
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from format_files import FPS, SAMPLES
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from layout_files import write_activitynet, write_egoper
+from lerobot_files import write_lerobot
 
 from csl_dist.config import AnnotatedConfig, ColumnsConfig, SegmentsConfig
 from csl_dist.data.documents.document import Document
-from csl_dist.data.documents.edits import Edge, Renaming, changes_of
+from csl_dist.data.documents.edits import Change, Edge, Renaming, changes_of
+from csl_dist.data.documents.segment import Segment
 from csl_dist.data.documents.times import Times
 from csl_dist.data.formats.tables import SEGMENTS
-from csl_dist.data.layouts import LAYOUTS
+from csl_dist.data.layouts import LAYOUTS, open_dataset
 from csl_dist.data.layouts.documents import DocumentLayout
 
 DOCS = Path(__file__).parents[2] / "docs" / "formats.md"
@@ -23,11 +29,15 @@ DOCS = Path(__file__).parents[2] / "docs" / "formats.md"
 def document(layout: str, text: str) -> Document:
     found = LAYOUTS[layout]
     assert isinstance(found, DocumentLayout)
-    config = AnnotatedConfig(layout=layout, path="x", labels_fps=FPS, track=None)  # type: ignore[arg-type]
+    config: object = AnnotatedConfig(layout=layout, path="x", labels_fps=FPS, track=None)  # type: ignore[arg-type]
+    if layout == "segments":
+        config = SAMPLES[layout].config("x")
     suffix = SAMPLES[layout].name.rpartition(".")[2]
     return found.format.parse(text.encode(), f"v1.{suffix}", config)
 
 
+COUNTING_FRAMES = ("label_studio", "cvat")
+"""Formats whose times are frames of the video itself."""
 FIRST = {
     "elan": (r'TIME_VALUE="1200"', 'TIME_VALUE="1300"', 1.3),
     "boris": (r"\n     1.2,", "\n     1.3,", 1.3),
@@ -62,6 +72,79 @@ def test_cvat_tags_on_neighbouring_frames_are_one_segment_with_the_last_inside()
     images = "".join(f'<image id="{i}"><tag label="cut"/></image>' for i in (3, 4, 5, 9))
     found = document("cvat", f"<annotations>{images}</annotations>").segments
     assert [(s.start_seconds, s.stop_seconds) for s in found] == [(0.3, 0.6), (0.9, 1.0)]
+
+
+def test_captaincook4d_step_that_was_left_out_is_none() -> None:
+    text = SAMPLES["captaincook4d"].text()
+    assert '"start_time": -1' in text
+    assert all(s.start_seconds >= 0 for s in document("captaincook4d", text).segments)
+
+
+def test_boris_takes_the_offset_of_an_observation_off_and_puts_it_back() -> None:
+    text = SAMPLES["boris"].text().replace('"time offset": 0.0', '"time offset": 10.0', 1)
+    for seconds in ("0.0", "1.2", "2.0", "2.5", "4.0"):
+        text = text.replace(f"[\n     {seconds},", f"[\n     {10 + float(seconds)},", 2)
+    found = document("boris", text)
+    first = found.segments[0]
+    assert (first.start_seconds, first.stop_seconds) == (0.0, pytest.approx(1.2))
+    changed = replace(first, stop_seconds=1.1)
+    written = found.edited([Change(old=first, new=changed)])
+    assert b"\n     11.1," in written
+
+
+@pytest.mark.parametrize("form", ["dense", "language"])
+def test_lerobot_counts_from_the_start_of_the_episode(tmp_path: Path, form: str) -> None:
+    """Episode 1 begins 3 s into its file; language holds until the next, or the end."""
+    dataset = open_dataset(write_lerobot(tmp_path, form=form, videos=False))
+    track = dataset.track(dataset.videos[1])
+    ids = [dataset.classes.index(name) for name in ("reach", "grasp")]
+    at_S = np.array([0.0, 1.4999, 1.5, 1.9999])
+    assert track.at(at_S).tolist() == [ids[0], ids[0], ids[1], ids[1]]
+
+
+def test_activitynet_is_in_seconds_from_0_without_its_end(tmp_path: Path) -> None:
+    dataset = open_dataset(write_activitynet(tmp_path))
+    track = dataset.track(dataset.videos[0])
+    stir = dataset.classes.index("stir")
+    assert track.at(np.array([0.4999, 0.5, 0.9999, 1.0])).tolist() == [-1, stir, stir, -1]
+
+
+def test_egoper_is_cut_off_to_frames_at_10_fps(tmp_path: Path) -> None:
+    config = write_egoper(tmp_path)
+    file = tmp_path / "annotation.json"
+    file.write_text(file.read_text().replace("2.0", "2.09"))
+    dataset = open_dataset(config)
+    track = dataset.track(dataset.videos[0])
+    pour, rest = (dataset.classes.index(name) for name in ("pour water", "background"))
+    assert track.at(np.array([0.0, 1.9, 2.0, 3.4, 3.5])).tolist() == [pour, pour, rest, rest, -1]
+
+
+@pytest.mark.parametrize("layout", [name for name in SAMPLES if name not in COUNTING_FRAMES])
+def test_boundary_between_frames_is_written_so_that_no_frame_changes_sides(layout: str) -> None:
+    """At 29.97 fps no frame lies at a whole number of milliseconds or hundredths."""
+    fps = 30000 / 1001
+    found = document(layout, SAMPLES[layout].text())
+    own = [segment for segment in found.segments if segment.video == "v1"]
+    own = [segment for segment in own if segment.track == own[0].track]
+    names = sorted({segment.label for segment in own})
+
+    def edge(frame: int) -> Edge:
+        return Edge(after=(frame - 1) / fps, at=frame / fps, middle=(frame - 0.5) / fps)
+
+    def label_at(segments: Sequence[Segment], seconds: float) -> str | None:
+        inside = [
+            s.label for s in segments if s.start_seconds - 5e-7 <= seconds < s.stop_seconds - 5e-7
+        ]
+        return inside[0] if inside else None
+
+    for start, stop in ((7, 20), (31, 32), (50, 100)):
+        renaming = Renaming(start=edge(start), stop=edge(stop), label=names[0])
+        written = found.edited(changes_of(own, [renaming], found.times.snapped))
+        again = document(layout, written.decode("latin-1"))
+        mine = [s for s in again.segments if s.video == "v1" and s.track == own[0].track]
+        for frame in range(119):
+            wanted = names[0] if start <= frame < stop else label_at(own, frame / fps)
+            assert label_at(mine, frame / fps) == wanted, (start, stop, frame)
 
 
 def test_every_format_has_its_line_in_the_table() -> None:

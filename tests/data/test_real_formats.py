@@ -10,7 +10,8 @@ import pytest
 from csl_dist.config import AnnotatedConfig
 from csl_dist.data.documents.segment import Segment, overlaps
 from csl_dist.data.layouts import LAYOUTS, read_labelled
-from csl_dist.data.layouts.documents import DocumentLayout, read_sets
+from csl_dist.data.layouts.documents import DocumentLayout
+from csl_dist.data.layouts.label_sets import read_sets
 
 PLACES = (Path(__file__).parents[3] / "shared/data", Path("/work/shared/data"))
 DATA = next((place for place in PLACES if place.is_dir()), None)
@@ -52,7 +53,12 @@ def test_boris_project_and_its_export_tell_the_same_state_events() -> None:
     assert DATA is not None
     rows = (DATA / "formats/boris/test_export_aggregated_events_test_full_1.tsv").read_text()
     plain = [row for row in csv.DictReader(rows.splitlines(), delimiter="\t")]
-    states = [row for row in plain if row["Behavior type"] == "STATE"]
+    # The second file was played after the first, and its times count from the first one's start.
+    states = [
+        row
+        for row in plain
+        if row["Behavior type"] == "STATE" and row["Media file"] == "video_test_25fps_180s.mp4"
+    ]
     assert [(s.track, s.label, s.start_seconds, s.stop_seconds) for s in table] == [
         (r["Subject"], r["Behavior"], float(r["Start (s)"]), float(r["Stop (s)"])) for r in states
     ]
@@ -89,6 +95,17 @@ def test_epic_kitchens_segments_and_overlaps_are_counted_as_a_plain_reading_does
             count += start < latest - 1e-6
             latest = max(latest, stop)
     assert sum(len(overlaps(own)) for own in by_video.values()) == count == 2610
+
+    def by_frames() -> int:
+        """The same by the columns of frames, with their ends inside."""
+        frames = sorted((r["video_id"], int(r["start_frame"]), int(r["stop_frame"])) for r in rows)
+        number, latest = 0, ("", -1)
+        for video, start, stop in frames:
+            number += video == latest[0] and start <= latest[1]
+            latest = (video, max(stop, latest[1] if video == latest[0] else stop))
+        return number
+
+    assert by_frames() == 2686
 
 
 def test_captaincook4d_steps_that_were_left_out_have_no_segment() -> None:

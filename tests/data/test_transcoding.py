@@ -1,6 +1,7 @@
-"""Copies that browsers play: of the same frames at the same times; and frames turned upright."""
+"""Copies that browsers play: of the same frames at the same times."""
 
 import time
+from fractions import Fraction
 from pathlib import Path
 
 import av
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from csl_dist.data.media.transcoding import CACHE_VARIABLE, playable_copy, transcode
-from csl_dist.data.media.video import VideoFile, upright
+from csl_dist.data.media.video import VideoFile
 
 BRIGHTNESS = [20, 60, 100, 140, 180, 220] * 4
 
@@ -60,11 +61,14 @@ def test_file_that_is_no_video_says_so_instead_of_a_copy(
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-def test_frames_are_turned_against_the_clock_as_players_turn_them(odd_file: str) -> None:
-    assert VideoFile(odd_file).rotation() == 0
-    pixels = np.zeros((2, 3, 3), dtype=np.uint8)
-    pixels[0, 2] = 255  # the right upper corner
-    turned = upright(pixels, 90)
-    assert turned.shape == (3, 2, 3)
-    assert turned[0, 0, 0] == 255, "is the left upper one then"
-    np.testing.assert_array_equal(upright(pixels, 0), pixels)
+def test_copy_is_turned_and_stretched_as_its_source(tmp_path: Path) -> None:
+    source, copy = tmp_path / "phone.mkv", tmp_path / "copy.mp4"
+    picture = np.zeros((32, 64, 3), dtype=np.uint8)
+    picture[:16, 32:] = 250  # the right upper corner
+    builder.write_video(source, [picture] * 3, fps=10, pixel_shape=Fraction(3, 2), turn=(90, False))
+    transcode(str(source), copy)
+    for file in (source, copy):
+        [shown] = VideoFile(str(file)).decode(np.array([0.0]))
+        assert shown.shape[:2] == (96, 32)
+        assert shown[10, 5].mean() > 200, "is the left upper one then"
+        assert shown[80, 5].mean() < 50

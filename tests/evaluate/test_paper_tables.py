@@ -1,13 +1,23 @@
 """The paper's tables from made-up metrics."""
 
+import io
 from collections.abc import Sequence
 
 import pytest
+from rich.console import Console
 
+from csl_dist.cli.tables import paper_table
 from csl_dist.config import Cholec80Config, EgoperConfig, ManifestConfig
 from csl_dist.evaluate.baselines import BASELINES
 from csl_dist.evaluate.paper import CHOLEC80, EGOPER, STRATEGIES, Published, published_for
-from csl_dist.evaluate.paper_tables import SeedResults, cell, latex, markdown, paper_tables
+from csl_dist.evaluate.paper_tables import (
+    TITLES,
+    SeedResults,
+    cell,
+    latex,
+    markdown,
+    paper_tables,
+)
 from csl_dist.evaluate.reproduce import COMPARED
 from csl_dist.types import ErrorKind
 
@@ -59,7 +69,7 @@ def results(auc: float, **others: object) -> SeedResults:
 def test_tables_have_means_over_seeds_and_the_papers_figures() -> None:
     tables = paper_tables([results(0.9), results(0.8)], CHOLEC80)
     main = tables["main"].set_index(["error", "method"])
-    assert main.loc[("mislabel", "csl_smoothed (transformer)"), "AUC"] == "85.0 ± 7.1"
+    assert main.loc[("mislabel", "csl_smoothed"), "AUC"] == "85.0 ± 7.1"
     assert main.loc[("mislabel", "paper: CSL"), "AUC"] == "92.0"
     assert main.loc[("-", "paper: S3R"), "EDA"] == "57.2"
     sampling = tables["sampling"].set_index(["error", "figures"])
@@ -71,7 +81,7 @@ def test_tables_have_means_over_seeds_and_the_papers_figures() -> None:
     assert final.loc["disorder", "paper: final epoch"] == "44.6"
     assert tables["dataset"].set_index("figures").loc["ours", "train minutes"] == "38"
     assert tables["dataset"].set_index("figures").loc["paper", "held-out minutes"] == "32.3"
-    assert main.loc[("mislabel", "csl (transformer)"), "random's EDA"] == "50.0 ± 0.0"
+    assert main.loc[("mislabel", "csl"), "random's EDA"] == "50.0 ± 0.0"
     noise = tables["training_noise"].set_index("training noise")
     assert list(noise.index) == ["0 %", "10 %", "30 %"]
     assert noise.loc["10 %", "mislabel AUC"] == "84.0 ± 7.1"
@@ -90,19 +100,31 @@ def test_tables_of_another_dataset_have_no_published_figures() -> None:
     assert not tables["main"].method.str.startswith("paper").any()
     assert "training_noise" not in tables
     frozen = tables["frozen_against_adapted"].iloc[0]
-    assert (frozen.frozen, frozen.adapted, frozen["paper: frozen"]) == ("90.0", "70.0", "-")
+    assert (frozen.frozen, frozen.adapted) == ("90.0", "70.0")
+    assert not any("paper" in column for table in tables.values() for column in table.columns)
     architectures = tables["architectures"].set_index("error").loc["mislabel"]
     assert (architectures.transformer, architectures.cnn) == ("90.0", "70.0")
 
 
 def test_committee_has_its_own_score_and_no_column_among_architectures() -> None:
     main = metrics(0.9) | {"score": "suspicion", "scorer": "committee"}
-    own = {kind.value: {"suspicion": {"auc_micro": [0.95]}} for kind in KINDS}
+    both = {"suspicion": {"auc_micro": [0.95]}, "order": {"auc_micro": [0.97]}}
+    own = {kind.value: both for kind in KINDS}
     main["scorers"] = {**main["scorers"], "committee": own}  # type: ignore[dict-item]
     tables = paper_tables([results(0.9, main=main)], Published())
     assert "committee" not in tables["architectures"].columns
-    row = tables["main"].set_index(["error", "method"]).loc[("mislabel", "suspicion (committee)")]
+    methods = tables["main"].set_index(["error", "method"])
+    row = methods.loc[("mislabel", "suspicion (committee)")]
     assert (row.AUC, row.EDA) == ("95.0", "-")
+    assert methods.loc[("disorder", "order (committee)")].AUC == "97.0", "a list of its own"
+    assert ("disorder", "suspicion (committee)") not in methods.index
+
+
+def test_run_that_decides_as_the_paper_does_has_no_row_twice() -> None:
+    main = metrics(0.9) | {"score": "csl_smoothed", "scorer": "transformer"}
+    methods = paper_tables([results(0.9, main=main)], Published())["main"].method
+    assert list(methods).count("csl_smoothed") == len(KINDS)
+    assert not methods.str.contains("(transformer)", regex=False).any()
 
 
 def test_brought_scores_are_rows_of_the_main_table() -> None:
@@ -120,6 +142,23 @@ def test_tables_are_written_as_markdown_and_latex() -> None:
     assert r"\toprule" in text
     assert r"10 \%" in text
     assert r"$\pm$" in text
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_tables_fit_a_terminal_with_whole_figures(width: int) -> None:
+    encoders = {"frozen": metrics(0.9), "adapted": metrics(0.7, ("transformer", "cnn"))}
+    seeds = [results(auc, encoders=encoders) for auc in (1.0, 0.8)]
+    tables = paper_tables(seeds, CHOLEC80)
+    assert set(tables) == set(TITLES)
+    for name, frame in tables.items():
+        console = Console(width=width, file=io.StringIO())
+        console.print(paper_table(TITLES[name], frame, width=width))
+        text = console.file.getvalue()
+        assert max(map(len, text.splitlines())) <= width
+        figures = [cell for row in frame.to_numpy().tolist() for cell in row if "±" in cell]
+        assert text.count("±") == len(figures), name
+        assert [c for c in figures if c.replace(" ", "") not in text] == [], name
+        assert "…" not in text
 
 
 def test_cell_of_no_seed_and_of_one() -> None:

@@ -5,8 +5,9 @@ the run gives its answers as before or stops with one sentence.
 """
 
 import shutil
+import sqlite3
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,10 +20,10 @@ from csl_dist.audit.revision import AuditStore
 from csl_dist.audit.verify import Damage, Kind, checks, forget_damage
 from csl_dist.cli import main
 from csl_dist.config import RunConfig
-from csl_dist.errors import CslError, DamagedError
+from csl_dist.errors import CslError, DamagedError, StorageError
 from csl_dist.flag.stage import flag
 from csl_dist.pipeline import open_stage
-from csl_dist.review.store import store_of
+from csl_dist.review.store import Decision, NewReview, store_of
 from csl_dist.score.stage import score_versions
 
 
@@ -69,12 +70,12 @@ FILES = {
     "checkpoint": "framewise/fold-0/checkpoints/*/epoch-0002/meta.json",
     "optimiser": "framewise/fold-0/checkpoints/*/epoch-0006/resume.safetensors",
     "training": "framewise/fold-0/training.json",
-    "trajectory chunk": "framewise/trajectories.zarr/v2/*/c/0/1/0",
+    "trajectory chunk": "framewise/trajectories.zarr/v2/*/c/0/0/0",
     "trajectory metadata": "framewise/trajectories.zarr/v2/*/zarr.json",
     "trajectory record": "framewise/records/published/v2/*.json",
-    "score chunk": "scores.zarr/v2/framewise/*/csl/c/0",
-    "score metadata": "scores.zarr/v2/framewise/*/csl/zarr.json",
-    "labels beside scores": "scores.zarr/v2/framewise/*/annotation/labels/c/0",
+    "score chunk": "scores.zarr/v2/framewise/*/scores/c/0/0",
+    "score metadata": "scores.zarr/v2/framewise/*/scores/zarr.json",
+    "labels beside scores": "scores.zarr/v2/framewise/*/annotation/c/0/0",
     "score record": "scores.zarr/records/v2/framewise@*.json",
     "audit": "audits/0001/audit.json",
     "flags": "audits/0001/flags.parquet",
@@ -257,3 +258,33 @@ def test_verify_names_damage_and_ends_with_code_2(
     assert "damaged: trajectory of v2 under framewise" in errors
     assert "`csl audit` predicts it again" in errors
     assert f"1 of {len(checks(made_root))} parts are damaged" in errors
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ("UPDATE csl_reviews SET label = 'c'", "decision 1 is not as it was saved"),
+        ("UPDATE csl_reviews SET decision = 'vrong'", "decision 1 is not as it was saved"),
+        ("UPDATE csl_reviews SET [when] = '2001-01-01 00:00:00.000000'", "decision 1 is not"),
+        ("DROP TABLE csl_reviews", "no table of decisions"),
+    ],
+)
+def test_decision_that_changed_is_named_and_never_read(
+    made_root: str, change: str, why: str
+) -> None:
+    """SQLite knows nothing of bits that flip within a row."""
+    store = store_of(made_root, None)
+    store.create()
+    wrong = NewReview(
+        **{"key": "k", "revision": 1, "video": "v2", "start": 120, "stop": 160},
+        **{"decision": Decision.WRONG, "label": "b", "reviewer": "Ada"},
+    )
+    store.append(wrong)
+    assert found_damages(Path(made_root)) == []
+    with closing(sqlite3.connect(Path(made_root) / "reviews.db")) as database, database:
+        database.execute("DROP TRIGGER csl_reviews_no_update")
+        database.execute(change)
+    [damage] = found_damages(Path(made_root))
+    assert why in damage.what
+    with pytest.raises(StorageError, match="damaged|no such table"):
+        store.after(0)

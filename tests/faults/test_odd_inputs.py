@@ -2,6 +2,9 @@
 
 import json
 import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,9 @@ import pytest
 import torch
 from layout_files import touch, write_egoper
 from PIL import Image
+from typer.testing import CliRunner
 
+from csl_dist.cli.app import app
 from csl_dist.config import ActivityNetConfig, FlagConfig, load_config, parse_config
 from csl_dist.data.check import all_problems, look_at_videos
 from csl_dist.data.content import Contents
@@ -22,6 +27,7 @@ from csl_dist.data.media.video import VideoFile
 from csl_dist.data.text import read_lines
 from csl_dist.errors import CheckpointError, ConfigError, CslError, DataError, StorageError
 from csl_dist.flag.rules import thresholds
+from csl_dist.storage.files import place
 from csl_dist.storage.url import Storage
 from csl_dist.training.imported import read_state
 
@@ -37,6 +43,9 @@ from csl_dist.training.imported import read_state
         ({"root": "  "}, "names no folder"),
         ({"root": "s3://"}, "names no folder"),
         ({"root": "://x"}, "names no folder"),
+        ({"root": "s3:///x"}, "names no folder"),
+        ({"train": {"epochs": 10**21}}, "train.epochs"),
+        ({"features": {"size": 2**31}}, "features.size"),
         ({1: 2}, "keys should be strings"),
     ],
 )
@@ -53,10 +62,28 @@ def test_deeply_nested_config_is_refused(tmp_path: Path, text: str) -> None:
         load_config(touch(tmp_path / "c.yaml", "root: /r"), [f"train.epochs={'[' * 100_000}"])
 
 
-@pytest.mark.parametrize("url", ["", "s3://", "://x", "s3:///"])
+@pytest.mark.parametrize("key", ["root", "dataset.path", "features.weights"])
+@pytest.mark.parametrize("name", ["a" * 300, "a/\\0b"])
+def test_name_that_no_file_can_have_is_refused(tmp_path: Path, key: str, name: str) -> None:
+    config = touch(tmp_path / "c.yaml", "root: /r\ndataset: {path: /d}")
+    with pytest.raises(ConfigError, match="can't be a path"):
+        load_config(config, [f'{key}="{name}"'])
+
+
+@pytest.mark.parametrize("url", ["", "s3://", "://x", "s3:///", "s3:///x"])
 def test_url_that_names_nothing_never_becomes_the_current_folder(url: str) -> None:
     with pytest.raises(StorageError, match="names no folder"):
         Storage(url)
+    if url:
+        with pytest.raises(StorageError, match="names no folder"):
+            place(url)
+
+
+def test_path_that_is_too_long_is_a_sentence() -> None:
+    words = [sys.executable, "-m", "csl_dist.cli", "lint", "a" * 300]
+    said = subprocess.run(words, capture_output=True, text=True)
+    assert said.returncode == 2
+    assert " ".join(said.stderr.split()).endswith("is longer than any file's name can be")
 
 
 NPY = b"\x93NUMPY\x01\x00"
@@ -220,3 +247,30 @@ def test_feature_file_changed_far_inside_with_its_time_kept_is_noticed(tmp_path:
     path.write_bytes(data)
     os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
     assert contents.of_file(str(path)) != before
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["report", "ROOT"],
+        ["report", "ROOT", "--figures", "OUT"],
+        ["export", "ROOT", "--format", "csv", "--out", "OUT/x.csv"],
+        ["relabel", "ROOT", "DATA"],
+        ["diff", "ROOT", "1", "2"],
+        ["audits", "rm", "ROOT", "1"],
+        ["certify", "ROOT"],
+        ["reviews", "export", "ROOT", "--out", "OUT"],
+        ["query", "ROOT", "flags"],
+        ["query", "ROOT", "below"],
+    ],
+    ids=" ".join,
+)
+def test_run_without_an_audit_is_told_as_such(
+    made_root: str, made_folder: Path, tmp_path: Path, command: list[str]
+) -> None:
+    shutil.rmtree(Path(made_root) / "audits")
+    places = {"ROOT": made_root, "DATA": str(made_folder)}
+    words = [places.get(w, w.replace("OUT", str(tmp_path / "out"))) for w in command]
+    result = CliRunner().invoke(app, words)
+    assert isinstance(result.exception, CslError), result.exception
+    assert "\n" not in str(result.exception)

@@ -1,6 +1,7 @@
 """The service on a bad day: connections that ask nothing, forged roots, a database that hangs."""
 
 import os
+import shutil
 import socket
 import threading
 import time
@@ -11,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from served import client_of, refusal
 
 from csl_dist.config import ManifestConfig, RunConfig, ScorerConfig
@@ -23,6 +25,7 @@ from csl_dist.service.settings import ServiceSettings
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.run_file import put_videos, read_videos
 from csl_dist.storage.url import Storage
+from csl_dist.types import Media
 
 TOKEN = "t" * 20
 
@@ -115,11 +118,12 @@ def test_database_that_hangs_leaves_the_rest_of_the_service_alive(
                 thread.join()
 
 
-def forge_source(root: str, source: str) -> None:
+def forge_source(root: str, source: str, media: Media = Media.VIDEO, fps: float = 0.0) -> None:
     """Makes the audit say that a video's file is another."""
     folder = RunPaths(Storage(root)).audit(1)
-    videos = read_videos(folder)
-    put_videos(folder, [replace(v, source=source) if v.id == "v2" else v for v in videos])
+    videos = {video.id: video for video in read_videos(folder)}
+    videos["v2"] = replace(videos["v2"], source=source, media=media, source_fps=fps)
+    put_videos(folder, list(videos.values()))
 
 
 @pytest.mark.parametrize("way", ["another file", "linked file", "linked folder", "dots"])
@@ -150,6 +154,25 @@ def test_forged_root_shows_no_file_outside_the_dataset(
         assert client.get("/api/audits/run/video?video=v2").json()["media"] == "missing"
     finally:
         link.unlink(missing_ok=True)
+
+
+def test_picture_that_is_a_link_out_of_the_dataset_is_not_shown(
+    made_root: str, made_folder: Path, tmp_path: Path
+) -> None:
+    Image.new("RGB", (8, 8), "red").save(tmp_path / "secret.jpg")
+    frames = made_folder / "frames-of-v2"
+    frames.mkdir()
+    (frames / "000001.jpg").symlink_to(tmp_path / "secret.jpg")
+    try:
+        forge_source(made_root, str(frames), media=Media.FRAMES)
+        url = "/api/audits/run/picture?video=v2&frame=0"
+        assert "is no rate" in refusal(client_of(made_root).get(url), 400)
+        forge_source(made_root, str(frames), media=Media.FRAMES, fps=10.0)
+        assert "--media FOLDER" in refusal(client_of(made_root).get(url), 404)
+        shown = client_of(made_root, media=(str(tmp_path),)).get(url)
+        assert shown.headers["content-type"] == "image/jpeg"
+    finally:
+        shutil.rmtree(frames)
 
 
 def test_file_that_is_no_video_is_not_shown_even_from_the_datasets_folder(
@@ -186,6 +209,10 @@ def test_submitting_needs_a_token_on_this_machine_too() -> None:
             "dataset.truth is /etc/passwd",
         ),
         ({"root": "s3://bucket/runs/../other/x"}, "root is s3"),
+        (
+            {"scorers": {"transformer": ScorerConfig(arguments={"pretrained": "/etc/passwd"})}},
+            "scorers.transformer.arguments.pretrained is /etc/passwd",
+        ),
         ({"scorers": {"x": ScorerConfig(model="os:system")}}, "names the model 'os:system'"),
         ({"scorers": {"os:system": ScorerConfig()}}, "names the model 'os:system'"),
     ],

@@ -1,6 +1,5 @@
 """An encoder adapted to each fold, its features for the other scorers, and its own audit."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -8,9 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from stage_bytes import planned_bytes, stored_bytes
 
 from csl_dist.config import RunConfig, load_config
 from csl_dist.predict.plan import refuse_leakage, store_of
+from csl_dist.storage.url import Storage
 from csl_dist.training.inputs import Inputs, open_inputs
 from csl_dist.training.models import build_scorer
 from csl_dist.training.stage import training_of
@@ -44,6 +45,7 @@ def adapted(
         "  adapt: {epochs: 2, fps: 5, max_frames: 12, learning_rate: 1e-3}\n"
         "scorers: {framewise: {}, cnn: {}}\n"
         "train: {epochs: 2, batch_frames: 512}\n"
+        "flag: {rule: top}\n"  # one that is calibrated on copies with steps swapped
     )
     run_csl("run", path)
     return path, load_config(path)
@@ -98,6 +100,15 @@ def test_checkpoints_name_the_videos_that_their_encoder_saw(inputs: Inputs) -> N
             assert info.encoder == features.encoder
 
 
+def test_plan_foresees_what_every_stage_stores(adapted: tuple[Path, RunConfig]) -> None:
+    planned, stored = planned_bytes(adapted[1]), stored_bytes(adapted[1])
+    assert planned.keys() == stored.keys()
+    assert len(open_inputs(adapted[1]).labels.swapped_copies) > 0
+    assert {stage: stored[stage] / planned[stage] for stage in planned} == pytest.approx(
+        dict.fromkeys(planned, 1.0), rel=0.1
+    )
+
+
 def test_nothing_is_done_again(adapted: tuple[Path, RunConfig]) -> None:
     path, _ = adapted
     said = run_csl("run", path)
@@ -115,9 +126,9 @@ def test_meta_of_an_encoder_trained_on_other_videos_stops_the_audit(
     subprocess.run(["cp", "-r", config.root, root], check=True)
     leaked = inputs.run.dataset.folds[0].held_out[0]
     for meta in root.glob("framewise/fold-0/checkpoints/*/epoch-*/meta.json"):
-        content = json.loads(meta.read_text())
-        content["train_ids"] = [*content["train_ids"], leaked]
-        meta.write_text(json.dumps(content))
+        storage = Storage(str(meta.parent))
+        content = storage.read_json(meta.name, dict)
+        storage.put_json(meta.name, content | {"train_ids": [*content["train_ids"], leaked]})
     result = subprocess.run(
         [*COMMAND, "audit", str(path), "--set", f"root={root}"],
         capture_output=True,

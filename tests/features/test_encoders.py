@@ -11,14 +11,12 @@ from csl_dist.config import AdaptConfig, FeaturesConfig, RunConfig
 from csl_dist.errors import ConfigError
 from csl_dist.features.encoders import (
     Encoder,
-    build_resnet,
     encoder_fingerprint,
     fit_frame,
     output_width,
     require_weights,
-    split_network,
-    torchvision,
 )
+from csl_dist.features.families.resnet import Resnet, split_network, torchvision
 
 
 def frames(num: int, height: int, width: int) -> np.ndarray:
@@ -72,7 +70,7 @@ def test_random_weights_leave_the_global_random_state_alone() -> None:
 def test_weights_without_classifier_load_from_a_file(tmp_path: Path) -> None:
     source = Encoder(FeaturesConfig(weights="random", seed=4, size=32))
     path = tmp_path / "w.pt"
-    network = build_resnet(source.config)
+    network = Resnet(source.config).whole_network()
     torch.save({k: v for k, v in network.state_dict().items() if "fc." not in k}, path)
     loaded = Encoder(FeaturesConfig(weights=str(path), size=32))
     pixels = frames(2, 32, 32)
@@ -120,7 +118,7 @@ def test_last_stages_on_stored_activations_equal_the_whole_network(
     assert activations.shape == (3, output_width(frozen))
     channels = {1: 256, 2: 128}[trainable_stages]
     side = round((activations.shape[1] / channels) ** 0.5)
-    _, tail = split_network(build_resnet(whole).eval(), trainable_stages)
+    _, tail = split_network(Resnet(whole).whole_network().eval(), trainable_stages)
     with torch.inference_mode():
         features = tail(activations.view(3, channels, side, side)).flatten(1).numpy()
     assert np.abs(features - Encoder(whole).encode(pixels)).max() < 1e-4

@@ -12,7 +12,8 @@ from csl_dist.config import AdaptConfig, FeaturesConfig
 from csl_dist.data.media.timeline import sampled
 from csl_dist.data.media.video import VideoFile
 from csl_dist.features.decoded import DecodedActivations
-from csl_dist.features.encoders import Encoder, build_resnet, split_network
+from csl_dist.features.encoders import Encoder
+from csl_dist.features.families.resnet import Resnet, split_network
 from csl_dist.features.node_cache import kept_on_node
 from csl_dist.features.sample import Sample
 from csl_dist.features.store import FeatureEntry, FeatureStore
@@ -94,10 +95,10 @@ def test_decoded_activations_are_those_of_the_frozen_stages_in_any_order(
 def test_adapted_encoders_share_the_frozen_stages(clip: VideoFile) -> None:
     pixels = np.stack([np.asarray(frame) for frame in clip.decode(clip.times()[:5])])
     whole = [replace(CONFIG, adapt=None, seed=seed) for seed in (0, 1)]
-    tails = [split_network(build_resnet(config), 1)[1].state_dict() for config in whole]
+    tails = [split_network(Resnet(config).whole_network(), 1)[1].state_dict() for config in whole]
     ours, other = Encoder(CONFIG, adapted=tails).encode_adapted(pixels)
     assert np.abs(ours - Encoder(whole[0]).encode(pixels)).max() < 1e-4
-    _, stages = split_network(build_resnet(whole[1]).eval(), 1)
+    _, stages = split_network(Resnet(whole[1]).whole_network().eval(), 1)
     with torch.inference_mode():
         activations = torch.from_numpy(Encoder(CONFIG).encode(pixels)).view(5, 256, 2, 2)
         expected = stages(activations).flatten(1).numpy()

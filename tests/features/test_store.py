@@ -1,6 +1,10 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from csl_dist.cli.app import app
 from csl_dist.errors import DataError, StorageError
 from csl_dist.features.catalog import catalog, chosen, damages, remove
 from csl_dist.features.store import FeatureEntry, FeatureStore
@@ -9,13 +13,14 @@ from csl_dist.storage.zarr import open_array
 from csl_dist.types import Span, Timeline, consecutive_spans
 
 NUM_FRAMES, WIDTH, CHUNK = 10, 6, 4
-ENTRY = FeatureEntry(video="a/b", fingerprint="f")
+ENCODER = "e" * 16
+ENTRY = FeatureEntry(video="a/b", fingerprint="f" * 16)
 SPANS = consecutive_spans(NUM_FRAMES, CHUNK)
 VALUES = np.random.default_rng(0).normal(size=(NUM_FRAMES, WIDTH)).astype(np.float32)
 
 
 def make_store(storage: Storage, *, width: int = WIDTH) -> FeatureStore:
-    store = FeatureStore(storage, "enc", {ENTRY.video: ENTRY}, width)
+    store = FeatureStore(storage, ENCODER, {ENTRY.video: ENTRY}, width)
     timeline = Timeline(times_T=np.arange(NUM_FRAMES) / 5, duration=2.0, source_fps=25.0)
     store.create(ENTRY, timeline, chunk_frames=CHUNK, dtype="float32", source={"size": 7})
     return store
@@ -46,11 +51,11 @@ def test_video_counts_once_it_is_finished_and_reads_back(storage: Storage) -> No
 
 def test_attributes_tell_what_the_features_are_of(storage: Storage) -> None:
     make_store(storage)
-    attributes = dict(open_array(storage.child("enc"), f"{ENTRY.key}/features").attrs)
+    attributes = dict(open_array(storage.child(ENCODER), f"{ENTRY.key}/features").attrs)
     assert attributes == {
-        "encoder": "enc",
+        "encoder": ENCODER,
         "video": "a/b",
-        "fingerprint": "f",
+        "fingerprint": "f" * 16,
         "fps": pytest.approx(5.0),
         "source": {"size": 7},
     }
@@ -69,7 +74,7 @@ def test_wide_features_are_read_in_small_chunks_of_one_file(storage: Storage) ->
     store = make_store(storage, width=width)
     values = np.random.default_rng(1).normal(size=(NUM_FRAMES, width)).astype(np.float32)
     fill(store, values)
-    array = open_array(storage.child("enc"), f"{ENTRY.key}/features")
+    array = open_array(storage.child(ENCODER), f"{ENTRY.key}/features")
     assert (array.shards, array.chunks) == ((CHUNK, width), (2, width))
     files = [key for key in storage.list_keys() if "/features/c/" in key]
     assert len(files) == len(SPANS)
@@ -85,9 +90,9 @@ def test_catalog_lists_finished_and_unfinished_videos(storage: Storage) -> None:
     fill(store)
     store.finish(ENTRY, SPANS)
     [entry] = catalog(storage)
-    assert (entry.encoder, entry.video, entry.fingerprint) == ("enc", "a/b", "f")
+    assert (entry.encoder, entry.video, entry.fingerprint) == (ENCODER, "a/b", "f" * 16)
     assert entry.num_bytes > 0
-    assert chosen([entry], encoder="enc", videos=["a/b"], unfinished=False) == [entry]
+    assert chosen([entry], encoder=ENCODER, videos=["a/b"], unfinished=False) == [entry]
     assert chosen([entry], encoder=None, videos=[], unfinished=True) == []
     with pytest.raises(DataError, match="no video 'x'; see `csl features ls`"):
         chosen([entry], encoder=None, videos=["x"], unfinished=False)
@@ -103,7 +108,7 @@ def test_damage_is_found_with_its_frames(storage: Storage, how: str) -> None:
     assert list(damages(storage, catalog(storage))) == [[]]
     key = next(key for key in storage.list_keys() if key.endswith("/features/c/1/0"))
     if how == "changed":
-        array = open_array(storage.child("enc"), f"{ENTRY.key}/features", writable=True)
+        array = open_array(storage.child(ENCODER), f"{ENTRY.key}/features", writable=True)
         array[5, 0] = 1000.0
     elif how == "cut":
         storage.put(key, storage.read(key)[:-3])
@@ -126,3 +131,20 @@ def test_removed_video_is_missing_again_and_leaves_nothing(storage: Storage) -> 
 def test_spans_cover_all_frames() -> None:
     assert consecutive_spans(5, 2) == [Span(0, 2), Span(2, 4), Span(4, 5)]
     assert consecutive_spans(4, 2) == [Span(0, 2), Span(2, 4)]
+
+
+def test_folder_that_is_no_feature_store_is_neither_listed_nor_tidied(tmp_path: Path) -> None:
+    mine = tmp_path / "docs/a/b/mine.txt"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("kept")
+    with pytest.raises(StorageError, match="neither a run root nor a feature store"):
+        CliRunner().invoke(
+            app, ["features", "rm", str(tmp_path), "--unfinished"], catch_exceptions=False
+        )
+    storage = Storage(str(tmp_path))
+    storage.put(f"{ENCODER}/v0/{'1' * 16}/features/c/0/0", b"1")
+    storage.put(f"{ENCODER}/a/b/mine", b"1")
+    CliRunner().invoke(
+        app, ["features", "rm", str(tmp_path), "--unfinished"], catch_exceptions=False
+    )
+    assert sorted(storage.list_keys()) == ["docs/a/b/mine.txt", f"{ENCODER}/a/b/mine"]

@@ -196,6 +196,17 @@ def test_suspicion_of_frames_is_highest_where_labels_are_wrong(audit: Audit) -> 
     assert (audit.settings.scorer, audit.settings.deciding) == ("committee", "suspicion")
 
 
+def test_scores_of_the_committee_are_read_by_name_and_beside_the_scorers(audit: Audit) -> None:
+    table = audit.scores(RENAMED)
+    for name in ("suspicion", "order"):
+        np.testing.assert_array_equal(table[name], audit.score(RENAMED, name))
+    np.testing.assert_array_equal(table["suspicion"], audit.deciding_score(RENAMED))
+    with pytest.raises(DataError, match="there is no score 'suspicon'; did you mean 'suspicion'"):
+        audit.score(RENAMED, "suspicon")
+    with pytest.raises(DataError, match="own labels alone"):
+        audit.score(RENAMED, "order", labels=true_labels(RENAMED))
+
+
 def test_suspicion_falls_where_the_fix_is_made_and_stays_elsewhere(audit: Audit) -> None:
     span = segment(RENAMED, 2)
     before_T = audit.deciding_score(RENAMED)

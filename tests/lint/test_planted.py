@@ -1,5 +1,7 @@
 """Planted errors and the probabilities measured on them."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from csl_dist.lint.statistics.planted import (
     move_step,
     probabilities,
     rename_step,
+    rising_blocks,
     swap_neighbours,
 )
 from csl_dist.types import FloatArray
@@ -77,3 +80,15 @@ def test_probability_where_clean_places_score_as_high_is_the_error_rate() -> Non
     scores = np.arange(1000.0)
     measured = probabilities(drawn(scores), scores)
     assert measured[500] == pytest.approx(0.01, abs=1e-3)
+
+
+def test_blocks_are_those_of_isotonic_regression() -> None:
+    optimize = pytest.importorskip("scipy.optimize")
+    rng = np.random.default_rng(0)
+    for size in (1, 2, 5, 40, 400):
+        values = rng.normal(size=size).round(1) + np.linspace(0, 1, size)
+        weights = rng.uniform(0.5, 3, size=size)
+        expected = optimize.isotonic_regression(values, weights=weights)
+        blocks = rising_blocks(values, weights)
+        means = [np.average(values[a:b], weights=weights[a:b]) for a, b in pairwise(blocks)]
+        np.testing.assert_allclose(np.repeat(means, np.diff(blocks)), expected.x)

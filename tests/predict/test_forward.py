@@ -7,6 +7,7 @@ import torch
 from csl_dist.errors import CheckpointError, CslError, LeakageError
 from csl_dist.predict.forward import (
     group_log_probabilities,
+    in_integers,
     load_weights,
     require_finite,
     within_memory,
@@ -99,10 +100,10 @@ def test_unit_changes_with_checkpoint_and_features() -> None:
     features = dict.fromkeys(LENGTHS, "f")
     group, other = one_group(features), one_group(features | {"a": "new"})
     units = [
-        PredictUnit(checkpoint=checkpoint(), group=group, dtype="float16"),
-        PredictUnit(checkpoint=checkpoint(content_hash="i"), group=group, dtype="float16"),
-        PredictUnit(checkpoint=checkpoint(), group=other, dtype="float16"),
-        PredictUnit(checkpoint=checkpoint(), group=group, dtype="float32"),
+        PredictUnit(checkpoint=checkpoint(), group=group, numbers="float16"),
+        PredictUnit(checkpoint=checkpoint(content_hash="i"), group=group, numbers="float16"),
+        PredictUnit(checkpoint=checkpoint(), group=other, numbers="float16"),
+        PredictUnit(checkpoint=checkpoint(), group=group, numbers="float32"),
     ]
     assert len({unit.unit.fingerprint for unit in units}) == 4
 
@@ -202,13 +203,30 @@ def test_checkpoint_that_gives_nan_is_named() -> None:
         require_finite(np.array([[0.0, np.nan]], dtype=np.float32), checkpoint())
 
 
+def test_integers_give_nearly_the_same_and_refuse_what_is_no_number() -> None:
+    torch.manual_seed(0)
+    scorer, group = build_scorer(SPEC).eval(), one_group(dict.fromkeys(LENGTHS, "f"))
+    exact, fast = (
+        group_log_probabilities(
+            one, group, read_features, model=SPEC, batch_frames=64, device=CPU
+        ).ravel()
+        for one in (scorer, in_integers(scorer, checkpoint()))
+    )
+    assert not np.array_equal(exact, fast)
+    assert np.corrcoef(exact, fast)[0, 1] > 0.999
+    with torch.no_grad():
+        next(scorer.parameters())[0] = torch.nan
+    with pytest.raises(CheckpointError, match="epoch-0001 gives NaN"):
+        in_integers(scorer, checkpoint())
+
+
 def made_slice(epoch: int, lengths: list[int]) -> PredictSlice:
     """A checkpoint with a unit for each length."""
     units = tuple(
         PredictUnit(
             checkpoint=checkpoint(epoch=epoch),
             group=Group(fold=0, videos=(f"v{n}",), lengths=(length,), features=(f"g{n}",)),
-            dtype="float16",
+            numbers="float16",
         )
         for n, length in enumerate(lengths)
     )

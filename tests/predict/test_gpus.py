@@ -73,8 +73,8 @@ def test_gpus_without_a_checkpoint_of_their_own_share_one(tmp_path: Path) -> Non
     write_checkpoints(open_inputs(load_config(tmp_path / "gpus/c.yaml")), "framewise", 2)
     shutil.copytree(tmp_path / "gpus/run", tmp_path / "cpus/run")
     asked, on_gpus = predicted(tmp_path / "gpus", 4)
-    assert asked == "(4, 4)", "two checkpoints, each in two parts, for four GPUs"
+    assert asked == "(4, 4)", "three groups, one of them in two parts, for four GPUs"
     asked, on_cpus = predicted(tmp_path / "cpus", 0)
-    assert asked == "(2, 2)"
+    assert asked == "(2, 3)", "a group with both of its checkpoints"
     assert on_gpus == on_cpus
     assert on_gpus

@@ -1,5 +1,7 @@
 """Prediction on a real Ray: exact, however many workers there are and whatever happens to them."""
 
+import io
+import re
 import shutil
 import threading
 import time
@@ -18,10 +20,11 @@ from csl_dist.cluster.pool import ActorPool
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import CheckpointsConfig, RunConfig, parse_config
 from csl_dist.errors import CheckpointError, NotReadyError
+from csl_dist.predict import plan as planning
 from csl_dist.predict import stage as prediction
 from csl_dist.predict.actor import PredictActor
-from csl_dist.predict.follow import predict_and_follow
-from csl_dist.predict.plan import plan_scorers, store_of
+from csl_dist.predict.follow import follow_training
+from csl_dist.predict.plan import checkpoints_done, first_sweep, plan_scorers, store_of
 from csl_dist.predict.pulse import Pulse, read_pulse
 from csl_dist.predict.stage import predict, publish, row_prediction
 from csl_dist.training.inputs import Inputs, open_inputs
@@ -165,7 +168,8 @@ def test_number_of_workers_does_not_change_a_byte(
 def test_time_left_of_a_resumed_audit_counts_its_own_units_alone(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Half the units were done by an earlier run."""
+    """Half the units were done by an earlier run, a checkpoint in each slice."""
+    monkeypatch.setattr(planning, "WEIGHTS_AT_ONCE", 0)
     stage = fresh_stage(trained, tmp_path)
     annotations = stage.inputs.labels.held_out()
     plans = plan_scorers(stage.inputs)
@@ -291,7 +295,9 @@ def test_used_weights_go_and_a_new_video_gets_the_checkpoint_that_is_left(
 def test_following_scores_checkpoints_as_they_appear(
     trained: Path, tmp_path: Path, expected: dict[str, bytes]
 ) -> None:
+    said = io.StringIO()
     stage = with_keep(fresh_stage(trained, tmp_path), "last")
+    stage = replace(stage, console=Console(file=said, width=100))
     folder = next((tmp_path / "run").rglob("epoch-0001")).parent
     hidden = tmp_path / "hidden"
     shutil.move(folder, hidden)
@@ -304,10 +310,14 @@ def test_following_scores_checkpoints_as_they_appear(
 
     training = threading.Thread(target=publish_slowly)
     training.start()
-    predict_and_follow(stage)
+    follow_training(stage)
+    predict(stage)
     training.join()
     assert stored(tmp_path / "run") == expected
     assert stage.inputs.checkpoints.store("transformer", 0).loadable_epochs() == [NUM_CHECKPOINTS]
+    passes = re.findall(r"predict: units: ([0-9]+) of ([0-9]+) in", said.getvalue())
+    assert len(passes) == 1, "all checkpoints in one"
+    assert passes[0][0] == passes[0][1] != "0"
 
 
 def test_selection_of_a_training_in_progress_is_that_of_the_finished_one(
@@ -320,3 +330,36 @@ def test_selection_of_a_training_in_progress_is_that_of_the_finished_one(
     [so_far] = plan_scorers(stage.inputs, so_far=True)
     assert so_far.epochs_of(0) <= finished.epochs_of(0)
     assert so_far.num_expected == finished.num_units
+
+
+def without_versions(files: dict[str, bytes]) -> dict[str, bytes]:
+    """Files of trajectories by video and place: sweeps publish a video several times."""
+    return {re.sub(r"/0000[0-9]+/", "/", key): content for key, content in files.items()}
+
+
+def test_sweeps_interrupted_anywhere_end_with_the_same_bytes(
+    trained: Path, tmp_path: Path, expected: dict[str, bytes]
+) -> None:
+    stage = fresh_stage(trained, tmp_path, sweeps=True)
+    store = store_of(stage.inputs, "transformer")
+    assert first_sweep(stage.inputs) == 0
+    predict(stage, sweep=0)
+    assert store.trajectory("v0").epochs == [6]
+    assert checkpoints_done(stage.inputs) == (1, 6)
+    predict(stage, sweep=1)
+    assert store.trajectory("v0").epochs == [5, 6]
+    assert first_sweep(stage.inputs) == 1, "is done, but perhaps not its audit"
+    # A run that is killed in the third sweep, or that predicted more beside a training.
+    plans = plan_scorers(stage.inputs)
+    short = ShortPool(pool_of(stage.inputs, 2), 1)
+    with short, row_prediction(stage, plans) as rows:
+        rows.predict(plans, short)
+    assert not predict(stage, sweep=1), "coarser sweeps stay done"
+    assert predict(stage, sweep=2)
+    kept = set(store.trajectory("v0").epochs)
+    assert kept >= {2, 4, 5, 6}
+    assert first_sweep(stage.inputs) == 2
+    predict(stage)
+    assert without_versions(stored(tmp_path / "run")) == without_versions(expected)
+    assert checkpoints_done(stage.inputs) == (6, 6)
+    assert first_sweep(stage.inputs) == 3

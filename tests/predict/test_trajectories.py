@@ -200,7 +200,7 @@ def test_damage_is_found_and_removal_has_it_scored_again(
     wanted = units(range(1, 3))
     score(store, wanted)
     publish(store, wanted)
-    chunk = next(k for k in storage.list_keys("trajectories.zarr/v2") if "/c/0/1/" in k)
+    chunk = next(k for k in storage.list_keys("trajectories.zarr/v2") if "/c/0/0/" in k)
     data = bytearray(storage.read(chunk))
     data[7] ^= 1
     storage.put(chunk, bytes(data))

@@ -5,9 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from review_page import put_flags
+from served import with_annotators
+from typer.testing import CliRunner
 
 import csl_dist
+from csl_dist.certify.drawing import first_sample
+from csl_dist.certify.sample import put_sample
+from csl_dist.cli.app import app
 from csl_dist.report import write_report
+from csl_dist.review.segments import segment_table
+from csl_dist.review.store import Decision, NewReview, store_of
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -113,3 +121,58 @@ def test_print_opens_every_video(page: Any) -> None:
 def test_page_fits_a_narrow_screen(page: Any) -> None:
     page.set_viewport_size({"width": 480, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= 480
+
+
+def review_everything(root: str) -> None:
+    """A certificate's sample and all flags are decided, and two habits of labelling are told."""
+    with_annotators(root)
+    audit = csl_dist.open_audit(root)
+    habit = {"list": "steps", "label": "c", "suggested": "b", "direction": "", "group": None}
+    told = {**habit, "places": 14, "videos": 9, "of": 12}
+    audit.paths.audit(1).put_json("conventions.json", {"conventions": [told]})
+    given = {"seed": 1, "within_seconds": 2.0, "confidence": 0.95, "num_reviews": 20}
+    sample = first_sample(segment_table(audit), **given)
+    put_sample(audit, sample)
+    store = store_of(root, None)
+    store.create()
+    flags = audit.flags()
+    put_flags(audit.paths, flags.assign(probability=0.9))
+    spans = {*sample.spans, *zip(flags.video, flags.start, flags.stop, strict=True)}
+    for number, (video, start, stop) in enumerate(sorted(spans)):
+        store.append(
+            NewReview(
+                key=f"key-{number:05d}",
+                revision=1,
+                video=video,
+                start=int(start),
+                stop=int(stop),
+                decision=Decision.CORRECT,
+                reviewer="Ada",
+            )
+        )
+
+
+def test_reviewed_run_is_told_as_a_whole_without_a_serious_fault(
+    browser: Any, made_root: str
+) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    review_everything(made_root)
+    written = write_report(csl_dist.open_audit(made_root))
+    assert CliRunner().invoke(app, ["certify", made_root]).exit_code == 0
+    for scheme in ("light", "dark"):
+        for name in (written, f"{made_root}/certificate.html"):
+            page = browser.new_page(color_scheme=scheme)
+            page.goto(f"file://{name}")
+            for width in (1920, 1280, 800):
+                page.set_viewport_size({"width": width, "height": 900})
+                assert page.evaluate("document.documentElement.scrollWidth") <= width
+            found = axe.run(page).response["violations"]
+            serious = [f for f in found if f["impact"] in ("serious", "critical")]
+            assert serious == [], [(f["id"], f["nodes"][0]["html"]) for f in serious]
+            if name == written and scheme == "light":
+                text = page.locator("#dataset").inner_text()
+                for words in ("100.0% of seconds are right", "in 9 of 12 videos", "Zoe", "v1.txt"):
+                    assert words in text
+                circle = page.locator(".reliability circle title")
+                assert circle.text_content() == "90% predicted, 0% found in 1"
+            page.close()

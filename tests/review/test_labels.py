@@ -59,6 +59,12 @@ def test_export_writes_labels_that_relabel_reads(made_root: str, tmp_path: Path)
     assert (out / "v2.txt").read_text() == made_run.label_text(TRUE_LABELS)
     assert not (out / "v3.txt").exists()
     assert "1 resolved" in run("relabel", made_root, str(out))
+    report = Path(made_root, "report.html")
+    written = report.read_bytes()
+    report.write_text("of the audit before: killed before the new one was written")
+    with pytest.raises(DataError, match="are those of audit 2 already"):
+        run("relabel", made_root, str(out))
+    assert report.read_bytes() == written
     after = csl_dist.open_audit(made_root)
     np.testing.assert_array_equal(after.annotation("v2").labels_T, TRUE_LABELS)
     with pytest.raises(DataError, match="no decision"):

@@ -13,6 +13,7 @@ from csl_dist.score.formulas import (
     smooth,
     smooth_by_segment,
     trajectory_scores,
+    usual_csl,
 )
 from csl_dist.types import Span, runs_of
 
@@ -148,14 +149,15 @@ def test_video_with_another_ones_labels_lies_far_off() -> None:
     csl["v7"][:40] += 5  # a mislabelled span
     csl["v3"] = csl["v3"] + 3  # all labels
     csl["unlabelled"] = np.full(4, np.nan)
-    table = outlying_videos(csl)
+    table = outlying_videos({video: usual_csl(csl_T) for video, csl_T in csl.items()})
     assert table.video[table.outlier].tolist() == ["v3"]
     assert "unlabelled" not in set(table.video)
 
 
 def test_outliers_of_nothing_or_of_equal_videos_are_none() -> None:
     assert len(outlying_videos({})) == 0
-    assert not outlying_videos({"a": np.ones(3), "b": np.ones(3)}).outlier.any()
+    equal = usual_csl(np.ones(3))
+    assert not outlying_videos({"a": equal, "b": equal}).outlier.any()
 
 
 @pytest.mark.parametrize("block_values", [1 << 24, 4 * 3 * 2])

@@ -37,6 +37,7 @@ from csl_dist.errors import ConfigError, NotReadyError
 from csl_dist.service import audits, encoding, routes, settings
 from csl_dist.service.deployment import listening_socket, running_service
 from csl_dist.service.guard import HEADERS
+from csl_dist.service.responses import FlagPage
 from csl_dist.service.routes import exports
 from csl_dist.service.settings import ServiceSettings, audit_ids
 from csl_dist.storage.run_file import put_videos, read_videos
@@ -114,10 +115,21 @@ def test_flags_are_filtered_and_paged(client: TestClient, audit: Audit) -> None:
         "video=v3",
         "min_score=99",
         "state=decided",
+        "source=missed&text=v3",  # an empty table
     ):
         assert client.get(f"/api/audits/run/flags?{other}").json()["total"] == 0, other
     beyond = client.get("/api/audits/run/flags?offset=5").json()
     assert (beyond["total"], beyond["flags"]) == (1, [])
+
+
+def test_error_without_a_flag_has_a_row_that_fits_the_document(made_root: str) -> None:
+    client = client_of(made_root)
+    marked = {"key": "k" * 8, "revision": 1, "video": "v3", "start": 0, "stop": 20}
+    decided = {"decision": "wrong", "label": "b", "reviewer": "Ada"}
+    assert client.post("/api/audits/run/reviews", json=marked | decided).status_code == 201
+    page = client.get("/api/audits/run/flags?source=missed").json()
+    [row] = FlagPage.model_validate(page).flags
+    assert (row.video, row.score) == ("v3", None)
 
 
 def test_trajectory_of_a_frame_is_the_librarys(client: TestClient, audit: Audit) -> None:

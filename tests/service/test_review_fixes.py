@@ -7,18 +7,17 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import made_run
-import numpy as np
 import pandas as pd
 import pytest
 from review_page import Reviewer, free_port, put_flags, read_flags, serving
 
 import csl_dist
+from csl_dist.audit.relabel import relabel
 from csl_dist.review.carried import decisions_on
 from csl_dist.review.database import engine_of
-from csl_dist.review.edits import edited
-from csl_dist.review.labels import corrections, write_corrected
+from csl_dist.review.labels import write_corrected
 from csl_dist.review.store import store_of
+from csl_dist.types import runs_of
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -76,6 +75,15 @@ def saved(root: str) -> list[tuple[str, list[tuple[int, int, str]]]]:
     ]
 
 
+def runs_shown(ada: Reviewer, rank: int) -> list[list[int]]:
+    """The labels of a span's video as the page shows them after all decisions."""
+    ada.page.locator(f".item[data-rank='{rank}']").click()
+    ada.at_rank(rank)
+    ada.see("#history li")
+    code = "async () => (await import('/static/span.js')).shownRuns()"
+    return ada.page.evaluate(code)
+
+
 def edge_of(ada: Reviewer, frame: int) -> tuple[float, float]:
     """Where the edge before a frame is on the screen, in the row that can be edited."""
     box = ada.page.locator("#cursor").bounding_box()
@@ -104,13 +112,22 @@ def test_each_fix_is_one_key_and_relabel_agrees_with_the_page(
         [(160, 200, "c")],
         [(0, 100, "b"), (100, 200, "a")],
     ]
+    ada.page.locator(".item[data-rank='2']").click()
+    ada.at_rank(2)
+    ada.see("#history", "changed: a in frames")
+    ada.press("3")  # a later decision inside of the swap counts, whichever span is shown
+    ada.see("#history", "wrong, is c")
+    shown = {"v3": runs_shown(ada, 5), "v2": runs_shown(ada, 1)}
     audit = csl_dist.open_audit(root)
     current = decisions_on(audit, store_of(root, None)).by_span()
     write_corrected(audit, current, tmp_path / "fixed")
-    for video, own in corrections(current).items():
-        wanted_T = edited(audit.annotation(video).labels_T, own, audit.classes)
-        written = (tmp_path / "fixed" / f"{video}.txt").read_text()
-        assert written == made_run.label_text(np.asarray(wanted_T))
+    relabel(root, tmp_path / "fixed")
+    corrected = csl_dist.open_audit(root)
+    assert corrected.revision == 2
+    for video, runs in shown.items():
+        labels_T = corrected.annotation(video).labels_T
+        assert runs == [[r.start, r.stop, int(labels_T[r.start])] for r in runs_of(labels_T)]
+    assert [100, 130, 2] in shown["v3"]
 
 
 def test_boundary_is_dragged_nudged_and_snapped(ada: Reviewer, root: str) -> None:
@@ -307,18 +324,15 @@ def test_page_comes_back_by_itself_after_the_service_was_away(browser: Any, root
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_page_has_no_serious_accessibility_fault(browser: Any, root: str, scheme: str) -> None:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     with serving(root) as address:
         ada = Reviewer(browser, address, "Ada", color_scheme=scheme)
         ada.press("e", ".")
         ada.see("#draft-edits li")
-        for opening in (None, "#team", "#groups", "#download", "#help-button"):
+        for opening in (None, "#team", "#groups", "#dataset", "#download", "#help-button"):
             if opening is not None:
                 ada.page.locator(opening).click()
                 ada.see("dialog[open]")
-            found = axe.run(ada.page).response["violations"]
-            serious = [f for f in found if f["impact"] in ("serious", "critical")]
-            assert serious == [], [(f["id"], f["nodes"][0]["html"]) for f in serious]
+            ada.expect_accessible()
             if opening is not None:
                 ada.press("Escape")
         ada.leave()

@@ -7,16 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import made_run
+import numpy as np
 import pandas as pd
 import pytest
 from review_page import Reviewer, put_flags, read_flags, serving
 
 import csl_dist
 from csl_dist.audit.relabel import relabel
+from csl_dist.review.edits import SpanEdit, edited
 from csl_dist.review.store import store_of
 from csl_dist.service import audits
 from csl_dist.storage.run_file import put_videos, read_videos
-from csl_dist.types import Split
+from csl_dist.types import IntArray, Split, runs_of
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 TOKEN = "a-token-for-the-browser"
@@ -47,6 +49,10 @@ def more_flags(root: str) -> None:
 def root(made_root: str) -> str:
     more_flags(made_root)
     return made_root
+
+
+def runs_as_lists(labels_T: IntArray) -> list[list[int]]:
+    return [[run.start, run.stop, int(labels_T[run.start])] for run in runs_of(labels_T)]
 
 
 def clock(seconds: float) -> str:
@@ -252,6 +258,32 @@ def test_decisions_are_in_the_order_of_their_numbers(browser: Any, root: str) ->
         page.close()
 
 
+def test_page_shows_the_labels_that_are_written(browser: Any, root: str) -> None:
+    """What is drawn and what an export writes, in whatever layout, come from two functions."""
+    rng = np.random.default_rng(0)
+    cases, expected = [], []
+    for _ in range(200):
+        labels_T = np.repeat(rng.integers(-1, 3, 20), rng.integers(1, 9, 20))
+        edges = np.sort(rng.integers(0, len(labels_T) + 1, (rng.integers(1, 6), 2)))
+        edits = [
+            SpanEdit(start=int(a), stop=int(b), label=str(rng.choice(made_run.CLASSES)))
+            for a, b in edges
+            if a < b
+        ]
+        cases.append([runs_as_lists(labels_T), [edit.as_json() for edit in edits]])
+        expected.append(runs_as_lists(edited(labels_T, edits, made_run.CLASSES)))
+    code = """async ([cases, classes]) => {
+        const { withEdits } = await import("/static/decisions.js");
+        const named = classes.map((name) => ({ name }));
+        return cases.map(([labels, edits]) => withEdits(labels, edits, named));
+    }"""
+    with serving(root) as address:
+        page = browser.new_page()
+        page.goto(f"{address}/docs")
+        assert page.evaluate(code, [cases, list(made_run.CLASSES)]) == expected
+        page.close()
+
+
 def test_two_reviewers_at_once_see_each_other(browser: Any, root: str) -> None:
     with serving(root, token=TOKEN) as address:
         ada = Reviewer(browser, f"{address}/#token={TOKEN}", "Ada")
@@ -303,7 +335,7 @@ def test_span_plays_with_its_context_and_keys_move_the_cursor(browser: Any, root
 def test_page_fits_wide_and_narrow_screens(browser: Any, root: str, scheme: str) -> None:
     with serving(root) as address:
         ada = Reviewer(browser, address, "Ada", color_scheme=scheme)
-        for width in (1280, 800, 400):
+        for width in (1920, 1280, 800, 400):
             ada.page.set_viewport_size({"width": width, "height": 900})
             assert ada.page.evaluate("document.documentElement.scrollWidth") <= width
             main = ada.page.locator("main")

@@ -32,6 +32,20 @@ def test_requests_at_once_keep_their_order(storage: Storage) -> None:
         at_once(storage.read, [*keys, "missing"])
 
 
+def test_delete_folder_removes_nothing_behind_a_link(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "file").write_text("kept")
+    storage = Storage(str(tmp_path / "root"))
+    storage.put("a/1", b"")
+    (tmp_path / "root/a/link").symlink_to(mine)
+    for deleted in (storage, storage.child("a")):
+        with pytest.raises(StorageError, match="which is outside"):
+            deleted.delete_folder()
+    assert (mine / "file").read_text() == "kept"
+    assert storage.exists("a/1")
+
+
 def test_delete_folder_leaves_the_rest(storage: Storage) -> None:
     for key in ("a/1", "a/2", "b"):
         storage.put(key, b"")

@@ -39,6 +39,7 @@ Pixels = npt.NDArray[np.uint8]
 WIDTH, NUM_CLASSES = 512, 7
 """Of the dataset of random numbers."""
 TRAINING = "made"
+MILLISECOND = Fraction(1, 1000)
 HEADER = "id,source,labels,split,fps,group"
 
 
@@ -119,8 +120,15 @@ def write_video(
     fps: int | Fraction,
     codec: str = "libx264",
     options: Mapping[str, str] = {"preset": "ultrafast"},
+    pixel_shape: Fraction = Fraction(1),
+    turn: tuple[int, bool] = (0, False),
+    times: Sequence[float] | None = None,
 ) -> None:
-    """Encodes RGB pictures (height, width, 3)."""
+    """Encodes RGB pictures (height, width, 3).
+
+    Players are asked to turn them by degrees against the clock and to mirror them; `times` are
+    seconds at which they are shown, where these are not regular.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with av.open(str(path), "w") as container:
         stream = container.add_stream(codec, rate=fps, options=dict(options))
@@ -128,7 +136,15 @@ def write_video(
         for number, pixels in enumerate(pictures):
             if number == 0:
                 stream.height, stream.width = pixels.shape[:2]
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
+                stream.codec_context.sample_aspect_ratio = pixel_shape
+                if turn != (0, False):
+                    stream.set_display_rotation(turn[0], hflip=turn[1])
+                if times is not None:
+                    stream.codec_context.time_base = MILLISECOND
+            frame = av.VideoFrame.from_ndarray(pixels, format="rgb24")
+            if times is not None:
+                frame.pts, frame.time_base = round(times[number] / MILLISECOND), MILLISECOND
+            container.mux(stream.encode(frame))
         container.mux(stream.encode())
 
 

@@ -4,8 +4,10 @@ Importing torch and Ray takes most of the seconds of a small command. A forked c
 of its own all the same: it can be killed, and leaves Ray behind when it ends.
 """
 
+import atexit
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -31,6 +33,7 @@ class RunningCommand:
     @classmethod
     def start(cls, *arguments: str | Path) -> "RunningCommand":
         folder = Path(tempfile.mkdtemp(prefix="csl-command-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
         stdout, stderr = folder / "stdout", folder / "stderr"
         for path in (stdout, stderr):
             path.touch()  # it may be killed before it writes

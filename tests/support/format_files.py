@@ -121,10 +121,10 @@ def boris_table_text() -> str:
     rows = ["\t".join([*header, "Behavior type", "Start (s)", "Stop (s)"])]
     for video, own in DRAWN.items():
         rows += [
-            f"o\t{video}.mp4\t4.000\t10.0\tcook\t{label}\tSTATE\t{a:.3f}\t{b:.3f}"
+            f"of {video}\t{video}.mp4\t4.000\t10.0\tcook\t{label}\tSTATE\t{a:.3f}\t{b:.3f}"
             for a, b, label in own
         ]
-        rows.append(f"o\t{video}.mp4\t4.000\t10.0\tcook\tlook\tPOINT\t0.500\t0.500")
+        rows.append(f"of {video}\t{video}.mp4\t4.000\t10.0\tcook\tlook\tPOINT\t0.500\t0.500")
     return "\r\n".join([*rows, ""])
 
 

@@ -82,10 +82,11 @@ class Machines:
     store: "subprocess.Popen[str]"
 
     def requests(self) -> dict[str, list[tuple[str, str]]]:
-        """What each node asked of S3 (method and path), which is closed by this."""
-        out, error = self.store.communicate(timeout=60)
-        assert self.store.returncode == 0, error
-        return {address: [tuple(one) for one in all_] for address, all_ in json.loads(out).items()}
+        """What each node asked of S3 so far: method and path."""
+        assert self.store.stdin is not None
+        print("requests", file=self.store.stdin, flush=True)
+        asked = json.loads(_line_of(self.store, "{"))
+        return {address: [tuple(one) for one in all_] for address, all_ in asked.items()}
 
 
 def refusal() -> str | None:
@@ -181,8 +182,8 @@ def main() -> None:
         ways[HEAD].fault = partial(_held_alone, ways[WORKER])
         ways[WORKER].fault = partial(_held_alone, ways[HEAD])
         print(json.dumps({address: way.endpoint for address, way in ways.items()}), flush=True)
-        sys.stdin.read()
-        print(json.dumps({address: way.requests for address, way in ways.items()}))
+        for _ in sys.stdin:  # a line for each time that they are asked for
+            print(json.dumps({address: way.requests for address, way in ways.items()}), flush=True)
 
 
 if __name__ == "__main__":

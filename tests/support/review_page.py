@@ -63,7 +63,8 @@ def put_flags(paths: RunPaths, table: pd.DataFrame) -> None:
 class Reviewer:
     """Somebody at a browser; whatever the page complains about is a problem."""
 
-    def __init__(self, browser: Any, address: str, name: str, **context: Any):
+    def __init__(self, browser: Any, address: str, name: str | None, **context: Any):
+        """`name` is None where the service knows who it is."""
         self.problems: list[str] = []
         options = {"viewport": {"width": 1280, "height": 900}, **context}
         self.context = browser.new_context(**options)
@@ -76,9 +77,10 @@ class Reviewer:
             lambda r: self.problems.append(f"{r.status} {r.url}") if r.status >= 400 else None,
         )
         self.page.goto(address)
-        self.page.locator("#name-dialog").wait_for()
-        self.page.keyboard.type(name)
-        self.page.keyboard.press("Enter")
+        if name is not None:
+            self.page.locator("#name-dialog").wait_for()
+            self.page.keyboard.type(name)
+            self.page.keyboard.press("Enter")
         self.see("body[data-drawn]")
 
     def see(self, selector: str, text: str | re.Pattern[str] | None = None) -> Any:
@@ -93,7 +95,16 @@ class Reviewer:
             self.page.keyboard.press(key)
 
     def at_rank(self, rank: int) -> None:
+        """Waits until a flag is shown, with all that is fetched for it."""
         self.see(f"#span-title[data-rank='{rank}']")
+        self.see("#main[aria-busy='false']")
+
+    def expect_accessible(self) -> None:
+        """Nothing that axe-core calls serious; skipped where it is not installed."""
+        axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+        found = axe.run(self.page).response["violations"]
+        serious = [f for f in found if f["impact"] in ("serious", "critical")]
+        assert serious == [], [(f["id"], f["nodes"][0]["html"]) for f in serious]
 
     def leave(self) -> None:
         self.context.close()

@@ -26,6 +26,7 @@ ERRORS = {
     "expired": (400, "ExpiredToken"),
     "unknown key": (403, "InvalidAccessKeyId"),
     "denied": (403, "AccessDenied"),
+    "vanished": (404, "NoSuchKey"),
 }
 
 

@@ -1,14 +1,18 @@
 """The service for tests: an application over run roots, and what it refuses."""
 
+from dataclasses import replace
 from typing import Any
 
 from starlette.testclient import TestClient
 
+import csl_dist
 from csl_dist.review.store import store_of
 from csl_dist.service.app import create_app
 from csl_dist.service.settings import ServiceSettings
+from csl_dist.storage.run_file import put_videos, read_videos
 
 HERE = "http://127.0.0.1:8000"
+ADA, BOB = "ada-has-a-long-token", "bob-has-a-long-token"
 
 
 def client_of(*roots: str, **given: Any) -> TestClient:
@@ -26,3 +30,10 @@ def refusal(answer: Any, status: int) -> str:
     assert sentence
     assert "\n" not in sentence
     return sentence
+
+
+def with_annotators(root: str) -> None:
+    """Zoe labelled v2, in which 40 frames are wrong, and Yan v3."""
+    folder = csl_dist.open_audit(root).paths.audit(1)
+    names = {"v2": "Zoe", "v3": "Yan"}
+    put_videos(folder, [replace(v, annotator=names.get(v.id)) for v in read_videos(folder)])

@@ -8,9 +8,11 @@ from torch import Tensor, nn
 
 from csl_dist.config import FeaturesConfig
 from csl_dist.errors import ConfigError
-from csl_dist.features.encoders import Encoder, build_resnet, split_network, torchvision
+from csl_dist.features.encoders import Encoder
+from csl_dist.features.families.resnet import Resnet, split_network, torchvision
 from csl_dist.training.batches import padded_batch
 from csl_dist.training.models import ModelSpec, Place, Transformer, build_scorer, sees_context
+from csl_dist.training.models.head import classifier_head
 from csl_dist.types import Span, Window
 
 MODELS = [
@@ -86,6 +88,22 @@ def test_normalisation_travels_in_the_weights() -> None:
         assert torch.allclose(other(*batch([video])), plain, atol=1e-6)
 
 
+def test_head_computes_the_papers_equation() -> None:
+    head = classifier_head(512, 7)
+    assert [m.p for m in head if isinstance(m, torch.nn.Dropout)] == [0.5, 0.3]
+    w1, norm1, _, _, w2, norm2, _, _, w3 = head.eval()
+    assert [tuple(w.weight.shape) for w in (w1, w2, w3)] == [(128, 512), (32, 128), (7, 32)]
+
+    def layer_norm(x: torch.Tensor, norm: torch.nn.Module) -> torch.Tensor:
+        deviation = (x.var(dim=-1, keepdim=True, correction=0) + 1e-5).sqrt()
+        return (x - x.mean(dim=-1, keepdim=True)) / deviation * norm.weight + norm.bias
+
+    h_TD = torch.randn(5, 512)
+    u1 = layer_norm(h_TD @ w1.weight.T + w1.bias, norm1).clamp(min=0)
+    u2 = layer_norm(u1 @ w2.weight.T + w2.bias, norm2).clamp(min=0)
+    assert torch.allclose(head(h_TD), u2 @ w3.weight.T + w3.bias, atol=1e-5)
+
+
 def test_vit_b_has_the_size_of_vit_b_16() -> None:
     with torch.device("meta"):
         scorer = build_scorer(
@@ -151,7 +169,7 @@ def test_mstcn_puts_out_every_stage_while_training() -> None:
 @pytest.mark.parametrize("trainable_stages", [1, 2])
 def test_cnn_that_starts_from_an_encoder_gives_its_features(trainable_stages: int) -> None:
     config = FeaturesConfig(weights="random", seed=5, size=32)
-    frozen, _ = split_network(build_resnet(config).eval(), trainable_stages)
+    frozen, _ = split_network(Resnet(config).whole_network().eval(), trainable_stages)
     pixels = np.random.default_rng(0).integers(0, 256, size=(4, 32, 32, 3), dtype=np.uint8)
     encoder = Encoder(config)
     with torch.inference_mode():

@@ -104,7 +104,7 @@ def test_killed_worker_and_driver_leave_the_same_weights(features: Path, tmp_pat
 def test_two_workers_end_with_the_weights_of_averaged_gradients(
     features: Path, tmp_path: Path
 ) -> None:
-    path = write_config(tmp_path / "two", features, workers=2, epochs=2)
+    path = write_config(tmp_path / "two", features, workers=2, epochs=2, weighted=True)
     subprocess.run([*COMMAND, "train", path], check=True, stdout=subprocess.DEVNULL)
     trained = sorted((tmp_path / "two/run/transformer/fold-0/checkpoints").glob("*/epoch-*"))
     expected = weights_of_averaged_gradients(path)

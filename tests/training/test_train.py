@@ -99,7 +99,7 @@ def test_epoch_loss_equals_a_naive_computation(task: TrainingTask) -> None:
     task = replace(
         task,
         model=replace(task.model, name="framewise", arguments={}),
-        config=replace(task.config, epochs=1, learning_rate=1e-30),
+        config=replace(task.config, epochs=1, learning_rate=1e-30, weighted=True),
     )
     torch.manual_seed(task.config.seed)
     scorer = build_scorer(task.model)

@@ -56,13 +56,12 @@ def overlaps(segments: Iterable[Segment]) -> list[tuple[Segment, Segment]]:
     return found
 
 
-def overlap_sentence(pairs: Sequence[tuple[Segment, Segment]], file: str, num_segments: int) -> str:
-    """Where segments overlap: the first place in full, and how many there are."""
-    earlier, later = pairs[0]
-    more = f" ({len(pairs):,} of {num_segments:,} segments overlap an earlier one)"
+def overlap_sentence(pair: tuple[Segment, Segment], file: str) -> str:
+    """Where a segment starts inside an earlier one."""
+    earlier, later = pair
     return (
         f"{file}:{later.line}: video {later.video!r}: {later.words} starts inside {earlier.words} "
-        f"of line {earlier.line}{more if len(pairs) > 1 else ''}"
+        f"of line {earlier.line}"
     )
 
 

@@ -54,7 +54,14 @@ class EgoperDocument:
         entries = content.get("segments") if actions else None
         if not isinstance(actions, dict) or entries is None or not isinstance(entries.value, list):
             raise DataError(f"{source.file}: task {task!r} has no action2idx or no segments")
-        self.names = {int(number): name for name, number in actions.items()}
+        try:
+            self.names = {int(number): name for name, number in actions.items()}
+        except (TypeError, ValueError) as error:
+            raise DataError(
+                f"{source.file}: task {task!r}: action2idx must have a number for each name "
+                f"({error})"
+            ) from error
+        self._addition = len(self.names)
         self._lists: list[tuple[Node, int]] = []
         """Labels of each segment's video, and its place in them."""
         self.action_types: list[int] = []
@@ -114,8 +121,8 @@ class EgoperDocument:
             self.action_types.append(kind)
 
     def _name(self, number: int) -> str:
-        if number == len(self.names) and number not in self.names:
-            self.names[number] = ADDITION
+        if number == self._addition:
+            self.names.setdefault(number, ADDITION)
         return self.names[number]
 
     def edited(self, changes: Sequence[Change]) -> bytes:

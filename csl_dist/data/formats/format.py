@@ -5,6 +5,7 @@ from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
 from csl_dist.data.documents.document import Document
+from csl_dist.data.media.sources import VIDEO_SUFFIXES
 
 
 class Format(Protocol):
@@ -36,3 +37,9 @@ def stem_of(name: str) -> str:
     """The last part of a path or URL, without its ending."""
     path = unquote(urlsplit(name).path) if "://" in name else name
     return PurePosixPath(path.replace("\\", "/")).stem
+
+
+def without_media_suffix(name: str) -> str:
+    """A name that may be that of a video file, without the ending of one."""
+    stem, dot, ending = name.rpartition(".")
+    return stem if stem and f"{dot}{ending}".lower() in VIDEO_SUFFIXES else name

@@ -105,7 +105,10 @@ class TableForm:
     """Several columns of labels: by the name of the track. Empty: the column `label`."""
     only: tuple[str, str] | None = None
     """A column and the value that rows of segments have in it; other rows are left out."""
-    media: str | None = None
+    sequences: str | None = None
+    """A column whose value several videos share that were played one after the other: times count
+    from the start of the first, so that rows of the others are left out."""
+    media: str | int | None = None
     """A column with the name of the video's file."""
     lengths: str | None = None
     """A column with the video's length in seconds."""
@@ -152,6 +155,8 @@ class TableDocument:
         if not body:
             raise DataError(f"{source.file} has no row of a segment")
         self.times = self._exact_times(body)
+        if form.sequences in self.header:
+            body = self._of_first_videos(body, str(form.sequences))
         parsed = Parsed(source.file)
         for row, stop in self._with_stops(body, parsed):
             self._read(row, stop, parsed)
@@ -182,6 +187,21 @@ class TableDocument:
                 f"{len(row.cells)}"
             )
         return row.cells[place].value
+
+    def _of_first_videos(self, body: Sequence[Row], column: str) -> list[Row]:
+        """Rows whose times count from the start of their own video."""
+        place = self._place(column)
+        first: dict[str, str] = {}
+        parsed = Parsed(self.source.file)
+        for row in sorted(body, key=lambda row: self._start(row, parsed)):
+            first.setdefault(self._value(row, place), self._video(row))
+        kept = [row for row in body if first[self._value(row, place)] == self._video(row)]
+        if len(kept) < len(body):
+            self.notes.append(
+                f"{self.source.file}: {len(body) - len(kept):,} rows are left out whose times "
+                f"count from the start of another video, played before theirs in one {column}"
+            )
+        return kept
 
     def _exact_times(self, body: Sequence[Row]) -> Times:
         times = self.form.times
@@ -268,8 +288,10 @@ class TableDocument:
         if self.form.lengths in self.header:
             text = self._value(row, self._place(str(self.form.lengths)))
             seconds = float(text) if re.fullmatch(r"\d+(\.\d+)?", text) else None
-        media = self._value(row, self._place(self.form.media)) if self.form.media else None
-        return About(media=media or None, seconds=seconds)
+        named = self.form.media
+        media = self._value(row, self._place(named)) if named is not None else None
+        # A name without an ending says no more than the id.
+        return About(media=media if media and media != self._video(row) else None, seconds=seconds)
 
     def edited(self, changes: Sequence[Change]) -> bytes:
         patches: dict[tuple[int, int], Patch] = {}

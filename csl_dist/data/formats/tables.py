@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from csl_dist.config import ColumnsConfig, SegmentsConfig
 from csl_dist.data.documents.text import decoded
 from csl_dist.data.documents.times import Times
-from csl_dist.data.formats.format import stem_of
+from csl_dist.data.formats.format import stem_of, without_media_suffix
 from csl_dist.data.formats.table import BLANKS, TableDocument, TableForm
 from csl_dist.storage.files import beside, read_bytes
 
@@ -29,7 +29,13 @@ class SegmentsFormat:
         times = Times(
             unit=config.unit, fps=config.labels_fps, base=config.base, inclusive=config.inclusive
         )
-        form = TableForm(columns=config.columns, times=times, delimiter=config.delimiter)
+        form = TableForm(
+            columns=config.columns,
+            times=times,
+            delimiter=config.delimiter,
+            video_of=without_media_suffix,
+            media=config.columns.video,
+        )
         return TableDocument(decoded(data, file), form)
 
 
@@ -100,14 +106,18 @@ class EpicKitchensFormat:
             times=Times(unit="clock"),
             delimiter=",",
             labels={"verb": "verb_class", "noun": "noun_class", "narration": "narration"},
-            names={track: _class_names(beside(file, name)) for track, name in EPIC_CLASSES.items()},
+            names={t: _class_names(file, name, config.path) for t, name in EPIC_CLASSES.items()},
         )
         return TableDocument(decoded(data, file), form)
 
 
-def _class_names(file: str) -> dict[str, str]:
-    data = read_bytes(file, default=b"")
-    rows = csv.DictReader(io.StringIO(decoded(data, file).text))
+def _class_names(file: str, name: str, dataset: str) -> dict[str, str]:
+    """Names by number, from beside the segments, or beside those that they correct."""
+    original = dataset if dataset.endswith(".csv") else f"{dataset}/{file.rpartition('/')[2]}"
+    data = b""
+    for place in dict.fromkeys((beside(file, name), beside(original, name))):
+        data = data or read_bytes(place, default=b"")
+    rows = csv.DictReader(io.StringIO(decoded(data, name).text))
     return {row["id"]: row["key"] for row in rows if "key" in row}
 
 
@@ -119,6 +129,7 @@ BORIS_TABLE = TableForm(
     delimiter="\t",
     video_of=stem_of,
     only=("Behavior type", "STATE"),
+    sequences="Observation id",
     media="Media file",
     lengths="Total length",
 )

@@ -13,7 +13,9 @@ from typing import Any, ClassVar
 from csl_dist.config import ActivityNetConfig
 from csl_dist.data.dataset import Dataset
 from csl_dist.data.formats.activitynet import FORMAT, ActivityNetDocument
-from csl_dist.data.layouts.documents import DocumentFiles, files_at, tracks_of
+from csl_dist.data.layouts.document_files import DocumentFiles
+from csl_dist.data.layouts.label_files import files_at
+from csl_dist.data.layouts.label_sets import tracks_of
 from csl_dist.data.layouts.layout import Draft, FolderLayout, Parts, refuse_missing
 from csl_dist.data.media.sources import (
     MediaNeed,

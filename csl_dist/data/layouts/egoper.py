@@ -13,7 +13,8 @@ from typing import ClassVar
 from csl_dist.config import EgoperConfig
 from csl_dist.data.dataset import Dataset, KnownSegment
 from csl_dist.data.formats.egoper import FORMAT, EgoperDocument
-from csl_dist.data.layouts.documents import DocumentFiles, tracks_of
+from csl_dist.data.layouts.document_files import DocumentFiles
+from csl_dist.data.layouts.label_sets import tracks_of
 from csl_dist.data.layouts.layout import Draft, FolderLayout, Parts, refuse_missing
 from csl_dist.data.media.sources import (
     MediaNeed,

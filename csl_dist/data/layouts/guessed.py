@@ -9,7 +9,8 @@ from csl_dist.config import ColumnsConfig, SegmentsConfig
 from csl_dist.data.documents.text import decoded
 from csl_dist.data.formats.table import BLANKS, Row, guessed_delimiter, read_rows
 from csl_dist.data.formats.tables import SEGMENTS
-from csl_dist.data.layouts.documents import drafted, files_at
+from csl_dist.data.layouts.documents import drafted, guessed_rate
+from csl_dist.data.layouts.label_files import files_at
 from csl_dist.data.layouts.layout import Draft
 from csl_dist.errors import DataError
 from csl_dist.storage.files import AnyPath, read_bytes
@@ -49,7 +50,7 @@ def _draft(path: AnyPath, file: AnyPath) -> Draft:
     rows = read_rows(source, delimiter, 3 if delimiter == BLANKS else 0)
     if len(rows) < 2:
         raise DataError(f"{file} is no table of times and labels")
-    columns = _named(rows) or _numbered(rows)
+    columns = _named(rows) or _by_content(rows) or _numbered(rows)
     if columns is None:
         first = ", ".join(cell.value for cell in rows[0].cells)[:80]
         raise DataError(
@@ -67,7 +68,7 @@ def _draft(path: AnyPath, file: AnyPath) -> Draft:
     dataset["columns"] = columns
     found = ", ".join(f"{name} is {column}" for name, column in columns.items())
     notes = {"columns": f"guessed from {PurePosixPath(str(file)).name}: {found}"}
-    _add_unit(dataset, notes, columns, [_values(row, places) for row in body])
+    _add_unit(dataset, notes, columns, [_values(row, places) for row in body], path)
     if "stop" not in columns and "duration" not in columns:
         starts = [row.cells[places["start"]].value for row in body]
         if all(b.isdigit() and a.isdigit() and int(b) == int(a) + 1 for a, b in pairwise(starts)):
@@ -95,21 +96,51 @@ def _named(rows: Sequence[Row]) -> dict[str, str] | None:
         return None
     columns: dict[str, str] = {}
     for meaning, words in NAMES.items():
-        pattern = re.compile(rf"(^|[^a-z])({words})([^a-z]|$)", re.IGNORECASE)
-        for place, name in enumerate(header):
-            spaced = re.sub(r"([a-z])([A-Z])", r"\1_\2", name)
-            is_time = meaning in ("start", "stop", "duration")
-            if name in columns.values() or not pattern.search(spaced):
-                continue
-            if _are_times(rows[1:], place) is is_time or (not is_time and meaning != "label"):
-                columns[meaning] = name
-                break
+        pattern = re.compile(rf"(^|[^a-z])({words})s?([^a-z]|$)", re.IGNORECASE)
+        spaced = {name: re.sub(r"([a-z])([A-Z])", r"\1_\2", name) for name in header}
+        alike = [n for n in header if n not in columns.values() and pattern.search(spaced[n])]
+        timed = {name: _are_times(rows[1:], header.index(name)) for name in alike}
+        if meaning in ("start", "stop", "duration"):
+            alike = [name for name in alike if timed[name]]
+        elif meaning == "label":
+            # Words before numbers, though a label may be one; "Video Name" names no label.
+            videos = re.compile(NAMES["video"], re.IGNORECASE)
+            alike.sort(key=lambda name: (bool(videos.search(name)), timed[name]))
+        if alike:
+            columns[meaning] = alike[0]
     if "start" not in columns:
         frames = [
             n for i, n in enumerate(header) if "frame" in n.lower() and _are_times(rows[1:], i)
         ]
         columns = columns | ({"start": frames[0]} if frames else {})
     return columns if {"start", "label"} <= columns.keys() else None
+
+
+def _by_content(rows: Sequence[Row]) -> dict[str, str] | None:
+    """Columns of a table whose names say nothing: the first two of times, and words.
+
+    The label is the column of words that changes most often from row to row, the video the one
+    that changes least often.
+    """
+    header, body = [cell.value for cell in rows[0].cells], rows[1:]
+    if len(set(header)) < len(header) or any(TIME.fullmatch(value) for value in header):
+        return None
+    times = [place for place in range(len(header)) if _are_times(body, place)]
+    words = [place for place in range(len(header)) if place not in times]
+    if len(times) < 2 or not words:
+        return None
+    changes = {
+        place: sum(_value(a, place) != _value(b, place) for a, b in pairwise(body))
+        for place in words
+    }
+    label = max(words, key=lambda place: changes[place])
+    video = min(words, key=lambda place: changes[place])
+    columns = {"start": header[times[0]], "stop": header[times[1]], "label": header[label]}
+    return columns | ({"video": header[video]} if changes[video] < changes[label] else {})
+
+
+def _value(row: Row, place: int) -> str:
+    return row.cells[place].value if place < len(row.cells) else ""
 
 
 def _numbered(rows: Sequence[Row]) -> dict[str, int] | None:
@@ -134,6 +165,7 @@ def _add_unit(
     notes: dict[str, str],
     columns: dict[str, str] | dict[str, int],
     rows: Sequence[dict[str, str]],
+    path: AnyPath,
 ) -> None:
     """The unit of times, from what they are called and look like."""
     starts = [row["start"] for row in rows]
@@ -142,12 +174,11 @@ def _add_unit(
     if any(":" in start for start in starts):
         dataset["unit"], notes["unit"] = "clock", f"times look like {starts[0]}"
         return
-    if re.search(r"(^|[^a-z])ms([^a-z]|$)|milli", name):
+    if re.search(r"(^|[^a-z])ms(ec)?([^a-z]|$)|milli", name):
         dataset["unit"], notes["unit"] = "ms", f"by the name {columns['start']}"
     elif "frame" in name or (whole and max(map(int, starts)) > LONGEST_SECONDS):
         dataset["unit"] = "frames"
-        dataset["labels_fps"] = 25.0
-        notes["labels_fps"] = "a guess: the frames in a second that the table counts"
+        dataset["labels_fps"], notes["labels_fps"] = guessed_rate(path)
         notes["unit"] = (
             "by the name of the column" if "frame" in name else "a guess: large whole numbers"
         )

@@ -1,8 +1,8 @@
 """What a layout is: one object that recognises a folder, drafts a config, reads and writes labels.
 
-A new layout is a module with such an object, its line in `LAYOUTS`, and its name in `config.py`.
-One whose labels are a file of segments needs a format instead (`data/formats`): `DocumentLayout`
-does the rest.
+A new layout is a module with such an object, its line in `LAYOUTS`, and its section in
+`config/dataset.py`. One whose labels are a file of segments needs a format instead
+(`data/formats`): `DocumentLayout` does the rest.
 """
 
 from collections.abc import Mapping, Sequence

@@ -6,6 +6,7 @@
 
 import io
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,7 +16,8 @@ import pyarrow.parquet as pq
 from csl_dist.config import LerobotConfig
 from csl_dist.data.dataset import Dataset
 from csl_dist.data.formats.lerobot import EPISODE, FORMAT, LANGUAGE, episode_id
-from csl_dist.data.layouts.documents import DocumentFiles, LabelSets, SegmentTracks, read_sets
+from csl_dist.data.layouts.document_files import DocumentFiles
+from csl_dist.data.layouts.label_sets import LabelSets, SegmentTracks, read_sets
 from csl_dist.data.layouts.layout import DEFAULT_FOLDS, Draft, FolderLayout, Parts, refuse_missing
 from csl_dist.data.media.sources import MediaNeed
 from csl_dist.errors import DataError
@@ -72,11 +74,7 @@ class LerobotLayout(FolderLayout):
             video = episode_id(row[EPISODE])
             if (video, None) not in found:
                 continue
-            source = root / template.format(
-                video_key=camera,
-                chunk_index=row[f"videos/{camera}/chunk_index"],
-                file_index=row[f"videos/{camera}/file_index"],
-            )
+            source = _file_of(root, template, camera, row)
             if need == "required" and not source.is_file():
                 problems.append(f"{root}/meta/episodes: {video} has no video: no media at {source}")
                 continue
@@ -102,6 +100,44 @@ class LerobotLayout(FolderLayout):
 
     def label_files(self, config: LerobotConfig) -> DocumentFiles:
         return DocumentFiles(place(config.path), FORMAT, config)
+
+
+def _file_of(root: AnyPath, template: str, camera: str, row: dict[str, Any]) -> AnyPath:
+    """The file that holds an episode as one camera saw it."""
+    return root / template.format(
+        video_key=camera,
+        chunk_index=row[f"videos/{camera}/chunk_index"],
+        file_index=row[f"videos/{camera}/file_index"],
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CameraView:
+    """An episode as one camera saw it: a range of seconds of a file."""
+
+    camera: str
+    source: str
+    start_seconds: float
+    stop_seconds: float
+
+
+def camera_views(path: str) -> dict[str, list[CameraView]]:
+    """All cameras of each episode, whichever of them is audited."""
+    root = place(path)
+    info = _info(root)
+    template = str(info.get("video_path") or DEFAULT_VIDEO_PATH)
+    return {
+        episode_id(row[EPISODE]): [
+            CameraView(
+                camera=camera,
+                source=str(_file_of(root, template, camera, row)),
+                start_seconds=float(row[f"videos/{camera}/from_timestamp"]),
+                stop_seconds=float(row[f"videos/{camera}/to_timestamp"]),
+            )
+            for camera in _cameras(info)
+        ]
+        for row in _episodes(root)
+    }
 
 
 LAYOUT = LerobotLayout()

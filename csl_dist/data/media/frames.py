@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator
 
 import numpy as np
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from csl_dist.data.content import Contents
-from csl_dist.data.media.video import Pixels
+from csl_dist.data.media.display import Pixels
 from csl_dist.errors import DataError, StorageError
 from csl_dist.storage.files import open_file, place
 from csl_dist.types import FloatArray
@@ -39,8 +39,7 @@ class FrameFolder:
         for seconds in times_T:
             path = pictures[float(seconds)]
             try:
-                with open_file(path) as file, Image.open(file) as picture:
-                    yield np.asarray(picture.convert("RGB"))
+                yield np.asarray(read_picture(path))
             except (OSError, StorageError, UnidentifiedImageError) as error:
                 yield DataError(
                     f"{path}, at {seconds:.2f} s, can't be read ({error}); replace it, or set "
@@ -73,4 +72,12 @@ class FrameFolder:
         if not numbers:
             raise DataError(f"{self.path} holds no .jpg or .png frames")
         first = min(numbers) if min(numbers) <= 1 else 0
+        if self._fps <= 0:
+            raise DataError(f"{self.path}: {self._fps:g} pictures a second is no rate")
         return {(number - first) / self._fps: path for number, path in numbers.items()}
+
+
+def read_picture(path: str) -> Image.Image:
+    """A picture in RGB, turned as its camera noted (EXIF)."""
+    with open_file(path) as file, Image.open(file) as picture:
+        return ImageOps.exif_transpose(picture).convert("RGB")

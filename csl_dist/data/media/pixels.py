@@ -7,8 +7,9 @@ from typing import Protocol
 import numpy as np
 
 from csl_dist.data.content import Contents
+from csl_dist.data.media.display import Pixels
 from csl_dist.data.media.frames import FrameFolder
-from csl_dist.data.media.video import Pixels, VideoFile
+from csl_dist.data.media.video import VideoFile
 from csl_dist.errors import DataError
 from csl_dist.types import FloatArray, Media, Span, Video
 

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Literal
 from urllib.parse import unquote, urlsplit
@@ -139,17 +140,20 @@ class MediaFinder:
         return next((str(path) for path in self._index[Media.VIDEO].values()), None)
 
     def _of(self, media: Media, video: str, labels: str, named: str | None) -> AnyPath | str | None:
+        if media is Media.VIDEO and named is not None and "/" in named and not is_url(named):
+            path = place(labels).parent / _path_of(named)
+            if path.suffix.lower() in VIDEO_SUFFIXES and path.is_file():
+                return path
         stems = [video] if named is None else [PurePosixPath(_path_of(named)).stem, video]
         for stem in stems:
             for camera in CAMERAS:
-                if (path := self._index[media].get(stem + camera)) is not None:
-                    return path
-        if media is not Media.VIDEO or named is None:
+                if (path_ := self._index[media].get(stem + camera)) is not None:
+                    return path_
+        if media is not Media.VIDEO:
             return None
-        if is_url(named) and not named.startswith("file:"):
+        if named is not None and is_url(named) and not named.startswith("file:"):
             return named if named.lower().endswith(VIDEO_SUFFIXES) else None
-        path = place(labels).parent / _path_of(named)
-        return path if path.suffix.lower() in VIDEO_SUFFIXES and path.is_file() else None
+        return next((self._deep[stem] for stem in stems if stem in self._deep), None)
 
     @property
     def _index(self) -> dict[Media, dict[str, AnyPath]]:
@@ -166,6 +170,19 @@ class MediaFinder:
                 elif path.is_dir() and path.parent.name == "frames":
                     self._found[Media.FRAMES].setdefault(path.name, path)
         return self._found
+
+    @cached_property
+    def _deep(self) -> dict[str, AnyPath]:
+        """Videos at any depth, by names that only one of them has; looked for only if needed."""
+        base = self._folders[0]
+        if not base.is_dir():
+            return {}
+        files = files_below(base) if isinstance(base, Path) else base.rglob("*")
+        found: dict[str, list[AnyPath]] = {}
+        for path in files:
+            if path.suffix.lower() in VIDEO_SUFFIXES:
+                found.setdefault(path.stem, []).append(path)
+        return {stem: paths[0] for stem, paths in found.items() if len(paths) == 1}
 
     def _listed(self) -> Iterator[AnyPath]:
         for folder in self._folders:

@@ -15,6 +15,7 @@ from typing import Any
 
 import av
 
+from csl_dist.data.media.display import display_matrix, pixel_shape
 from csl_dist.types import fingerprint
 
 CACHE_VARIABLE = "CSL_MEDIA_CACHE"
@@ -77,7 +78,10 @@ def _make(source: str, target: Path) -> None:
 
 
 def transcode(source: str, target: Path, tell: Any = lambda share: None) -> None:
-    """Writes an mp4 of H.264 with the frame times of the source, and its sound if it has any."""
+    """Writes an mp4 of H.264 with the frame times of the source, and its sound if it has any.
+
+    The copy asks players to turn and stretch its frames as the source does.
+    """
     with av.open(source) as read, av.open(str(target), "w", format="mp4") as written:
         video = read.streams.video[0]
         video.thread_type = "AUTO"
@@ -91,6 +95,7 @@ def transcode(source: str, target: Path, tell: Any = lambda share: None) -> None
         picture = written.add_stream("libx264", rate=rate, options=options)
         picture.width, picture.height, picture.pix_fmt = width, height, "yuv420p"
         picture.time_base = picture.codec_context.time_base = CLOCK
+        picture.codec_context.sample_aspect_ratio = pixel_shape(video)
         picture.codec_context.gop_size = max(1, round(float(rate) * KEY_FRAME_SECONDS))
         sound = written.add_stream("aac", rate=48_000) if read.streams.audio else None
         length = float(read.duration or 0) / av.time_base
@@ -99,7 +104,9 @@ def transcode(source: str, target: Path, tell: Any = lambda share: None) -> None
         for frame in read.decode(*streams):
             if isinstance(frame, av.VideoFrame):
                 at = float(frame.time or 0.0)
-                first = at if first is None else first
+                if first is None:
+                    first = at
+                    picture.set_display_matrix(display_matrix(frame).tolist())
                 made = frame.reformat(width=width, height=height, format="yuv420p")
                 made.pts, made.time_base = round((at - first) / CLOCK), CLOCK
                 written.mux(picture.encode(made))

@@ -11,15 +11,13 @@ from typing import Any
 
 import av
 import numpy as np
-import numpy.typing as npt
 
 from csl_dist.data.content import Contents
+from csl_dist.data.media.display import Pixels, pixel_shape, shown
 from csl_dist.data.text import require_file
 from csl_dist.errors import DataError
 from csl_dist.storage.files import is_url, open_file
 from csl_dist.types import FloatArray, IntArray, fingerprint
-
-Pixels = npt.NDArray[np.uint8]
 
 HEAD_PACKETS = 64
 """Packets among which the first frame's timestamp surely is."""
@@ -67,6 +65,7 @@ class VideoFile:
     def decode(self, times_T: FloatArray) -> Iterator[Pixels | DataError]:
         """RGB frames (height, width, 3) at the given times, which must be timestamps of the file.
 
+        Frames are as players show them: turned as the file asks, with square pixels.
         A frame that can't be decoded comes as the error that says so, and the next ones follow.
         Seeks to the key frame before the first wanted frame, then reads on; holds one frame. Where
         a frame is missing then, because a container without an index seeks too far or a key frame
@@ -90,13 +89,14 @@ class VideoFile:
                     start = int(wanted[0])
                     start = start if in_order else max(0, start - MOST_REORDERED)
                     container.seek(start, stream=stream, backward=True)
-                shown = _shown_in_order(container, stream)
-                for tick, frame in shown if in_order else _counted(shown, ticks):
+                shape = pixel_shape(stream)
+                delivered = _delivered(container, stream)
+                for tick, frame in delivered if in_order else _counted(delivered, ticks):
                     while not seek and wanted and tick > wanted[0]:
                         yield self._bad_frame((wanted.popleft() - ticks[0]) * time_base)
                     if frame is not None and wanted and tick == wanted[0]:
                         wanted.popleft()
-                        yield frame.to_ndarray(format="rgb24")
+                        yield shown(frame, shape)
                     if not wanted or tick > wanted[0]:
                         break
         yield from (self._bad_frame((tick - ticks[0]) * time_base) for tick in wanted)
@@ -106,14 +106,6 @@ class VideoFile:
             f"{self.path}: the frame at {seconds:.2f} s can't be decoded; re-encode the file, or "
             "set features.on_bad_frame: repeat_last"
         )
-
-    def rotation(self) -> int:
-        """Degrees by which a player turns the frames against the clock, as the file asks for."""
-        with _open(self.path) as container:
-            try:
-                return int(next(container.decode(video=0)).rotation) % 360
-            except (av.FFmpegError, StopIteration):  # no frame, so that there is nothing to turn
-                return 0
 
     def content(self, contents: Contents) -> str:
         """Changes when the file is replaced by another."""
@@ -175,7 +167,7 @@ def _ticks(
         raise DataError(f"{container.name} is broken: {error}") from error
 
 
-def _shown_in_order(container: Any, stream: Any) -> Iterator[tuple[int, Any]]:
+def _delivered(container: Any, stream: Any) -> Iterator[tuple[int, Any]]:
     """Timestamp and frame of everything that the decoder delivers; None for a broken frame."""
     for packet in container.demux(stream):
         try:
@@ -189,23 +181,18 @@ def _shown_in_order(container: Any, stream: Any) -> Iterator[tuple[int, Any]]:
                 yield frame.pts, None if frame.is_corrupt else frame
 
 
-def _counted(shown: Iterator[tuple[int, Any]], ticks: IntArray) -> Iterator[tuple[int, Any]]:
+def _counted(delivered: Iterator[tuple[int, Any]], ticks: IntArray) -> Iterator[tuple[int, Any]]:
     """Gives frames the file's timestamps by counting on from the first key frame.
 
     AVI keeps no presentation times: with B-frames, FFmpeg delivers frames in the right order but
     with timestamps such as 1, 3, 2, 5, 4.
     """
-    started = itertools.dropwhile(lambda item: item[1] is None or not item[1].key_frame, shown)
+    started = itertools.dropwhile(lambda item: item[1] is None or not item[1].key_frame, delivered)
     first = next(started, None)
     if first is not None:
         place = int(np.searchsorted(ticks, first[0]))
         frames = itertools.chain([first], started)
         yield from zip(ticks[place:].tolist(), (frame for _, frame in frames), strict=False)
-
-
-def upright(pixels: Pixels, rotation: int) -> Pixels:
-    """A frame as players show it; features are made of frames as they are stored."""
-    return np.ascontiguousarray(np.rot90(pixels, k=rotation // 90))
 
 
 def whole_frames(frames: Iterable[Pixels | DataError]) -> Iterator[Pixels]:

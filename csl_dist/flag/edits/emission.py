@@ -71,15 +71,26 @@ class LateView:
     """At most MOST_LATE of them, evenly spread."""
 
 
-def late_view(blocks: Iterable[FloatArray]) -> LateView:
-    """From log-probabilities (E, frames, C) of all checkpoints, block after block of frames."""
+def late_view(blocks: Iterable[FloatArray], first: int | None = None) -> LateView:
+    """From log-probabilities (E, frames, C) of all checkpoints, block after block of frames.
+
+    `first`: the row from which on checkpoints are late ones; None: the later half of the rows.
+    """
     means, parts = [], []
     for logp_ETC in blocks:
-        late_ETC = late_half(logp_ETC)
+        late_ETC = late_half(logp_ETC) if first is None else logp_ETC[first:]
         rows = np.unique(np.linspace(0, len(late_ETC) - 1, MOST_LATE).round().astype(int))
         means.append(late_ETC.mean(axis=0, dtype=np.float64))
         parts.append(late_ETC[rows])
     return LateView(np.concatenate(means), np.concatenate(parts, axis=1))
+
+
+def first_late(epochs: Sequence[int]) -> int:
+    """The first row of the later half of a training, of which some checkpoints may be lacking.
+
+    By epochs: of 10 and 16, both are late, where half of the rows would be the last one alone.
+    """
+    return sum(2 * epoch <= epochs[-1] for epoch in epochs)
 
 
 def late_half(logp_ETC: FloatArray) -> FloatArray:

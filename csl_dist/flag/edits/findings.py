@@ -210,9 +210,14 @@ def _reasons(finding: Finding) -> list[str]:
     if not is_swap(finding.edit):
         reasons.append(f"{value['late_share']:.0%} of later checkpoints agree")
     if value["bigram"] > 1:
-        reasons.append(f"the order becomes {np.exp(value['bigram']):.0f} times as usual")
+        reasons.append(f"the order becomes {_times(value['bigram'])} as usual")
     if value["duration"] > 1:
-        reasons.append(f"durations become {np.exp(value['duration']):.0f} times as usual")
+        reasons.append(f"durations become {_times(value['duration'])} as usual")
     if value["count"] > 1:
         reasons.append("the number of times that steps occur becomes more usual")
     return reasons or ["weak evidence from several sides"]
+
+
+def _times(nats: float) -> str:
+    """A ratio of probabilities in words; what lies beyond a thousand is no number to weigh."""
+    return f"{np.exp(nats):.0f} times" if nats < np.log(1000) else "over 1,000 times"

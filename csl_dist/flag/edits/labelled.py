@@ -55,6 +55,11 @@ class OtherLabels:
         vars(self).update(state)
         self._without = lru_cache(KEPT_GROUPS)(self._statistics_without)
 
+    @property
+    def videos(self) -> list[LabelledVideo]:
+        """All of them, group by group."""
+        return [video for members in self._members.values() for video in members]
+
     def everyone(self) -> Statistics:
         """Statistics of all videos."""
         return statistics_of(self._total)

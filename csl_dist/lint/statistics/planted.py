@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from csl_dist.lint.corpus import Corpus
 from csl_dist.lint.statistics.evidence import OrderEvidence, video_evidence
@@ -175,10 +174,26 @@ def probabilities(
         rate * len(given) / planted.num_errors
     )
     # The share rises with the score; isotonic regression makes it so where counts are small.
-    starts = isotonic_regression(made / (made + there), weights=made + there).blocks
+    starts = rising_blocks(made / (made + there), made + there)
     made, there = (np.add.reduceat(counts, starts[:-1]) for counts in (made, there))
     share = np.maximum.accumulate(made / np.maximum(there, made + RIGHT_PLACES))
     return np.repeat(share, np.diff(starts))[place[: len(given)]]
+
+
+def rising_blocks(values: FloatArray, weights: FloatArray) -> IntArray:
+    """Bounds of the blocks whose weighted means rise: isotonic regression by pooling neighbours."""
+    starts: list[int] = []
+    means: list[float] = []
+    masses: list[float] = []
+    for start, (mean, mass) in enumerate(zip(values.tolist(), weights.tolist(), strict=True)):
+        while means and means[-1] >= mean:
+            total = masses[-1] + mass
+            mean = (means.pop() * masses.pop() + mean * mass) / total
+            mass, start = total, starts.pop()
+        starts.append(start)
+        means.append(mean)
+        masses.append(mass)
+    return np.array([*starts, len(values)])
 
 
 def highest_rate(planted: PlantedScores, given: FloatArray) -> float:

@@ -10,6 +10,7 @@ from csl_dist.service.routes.exports import export_routes
 from csl_dist.service.routes.flags import flag_routes
 from csl_dist.service.routes.jobs import job_routes
 from csl_dist.service.routes.media import media_routes
+from csl_dist.service.routes.overview import overview_routes
 from csl_dist.service.routes.pages import page_routes
 from csl_dist.service.routes.reviews import review_routes
 from csl_dist.service.routes.scores import score_routes
@@ -28,5 +29,6 @@ ROUTES: tuple[Callable[[ServiceContext], APIRouter], ...] = (
     trajectory_routes,
     export_routes,
     review_routes,
+    overview_routes,
     media_routes,
 )

@@ -41,7 +41,8 @@ def flag_routes(context: ServiceContext) -> APIRouter:
 
 
 def _groups(opened: OpenAudit) -> list[dict[str, Any]]:
-    flags = with_expected(opened, opened.audit.flags())
+    findings = with_expected(opened)
+    flags = findings[findings.is_flag]
     current = opened.decisions.by_span()
     spans = zip(flags.video, flags.start, flags.stop, strict=True)
     is_open = [state_of(current.get(span, ())) is State.UNDECIDED for span in spans]
@@ -60,19 +61,20 @@ def _groups(opened: OpenAudit) -> list[dict[str, Any]]:
     return sorted(groups, key=lambda group: -group["flags"])
 
 
-def _effort(opened: OpenAudit) -> list[dict[str, float]]:
-    flags = opened.audit.flags()
+def _effort(opened: OpenAudit) -> list[dict[str, Any]]:
+    """What the flags bring, and then all findings from each probability on."""
+    findings = opened.findings
     _, expected_N = opened.expected()
-    seconds_N = (flags.stop_seconds - flags.start_seconds).to_numpy(dtype=float)
-    points = []
-    for least in THRESHOLDS:
-        chosen = expected_N >= least
-        points.append(
-            {
-                "min_expected": least,
-                "flags": int(chosen.sum()),
-                "minutes": float(seconds_N[chosen].sum() / 60),
-                "errors": float(expected_N[chosen].sum()),
-            }
-        )
-    return points
+    seconds_N = (findings.stop_seconds - findings.start_seconds).to_numpy(dtype=float)
+    is_flag_N = findings.is_flag.to_numpy(dtype=bool)
+    chosen_by = [(None, is_flag_N), *((least, expected_N >= least) for least in THRESHOLDS)]
+    return [
+        {
+            "min_expected": least,
+            "flags": int(chosen_N.sum()),
+            "below": int((chosen_N & ~is_flag_N).sum()),
+            "minutes": float(seconds_N[chosen_N].sum() / 60),
+            "errors": float(expected_N[chosen_N].sum()),
+        }
+        for least, chosen_N in chosen_by
+    ]

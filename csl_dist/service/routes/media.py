@@ -16,9 +16,13 @@ from csl_dist.service.media import (
     media_folders,
     outside,
     played_file,
+    views_of,
 )
+from csl_dist.service.settings import MAX_ID
+from csl_dist.types import Video
 
 MAX_WIDTH = 960
+Camera = Annotated[str | None, Query(max_length=MAX_ID, description="One of its cameras.")]
 
 
 def media_routes(context: ServiceContext) -> APIRouter:
@@ -30,11 +34,19 @@ def media_routes(context: ServiceContext) -> APIRouter:
         return media_folders(opened.audit.config.dataset, context.settings.media)
 
     @routes.get("/{audit}/media", response_class=FileResponse)
-    def play(audit: str, video: VideoId) -> Response:
-        """A video's file, or byte ranges of it."""
-        found, folders = pool.read(
-            audit, None, lambda opened: (opened.video(video), folders_of(opened))
-        )
+    def play(audit: str, video: VideoId, camera: Camera = None) -> Response:
+        """A video's file, or byte ranges of it; of another camera, where it has several."""
+
+        def seen(opened: OpenAudit) -> Video:
+            found = opened.video(video)
+            if camera is None:
+                return found
+            views = views_of(opened.audit.config.dataset, found)
+            if camera not in views:
+                raise NotFoundError(f"video {video!r} has no camera {camera!r}")
+            return views[camera]
+
+        found, folders = pool.read(audit, None, lambda opened: (seen(opened), folders_of(opened)))
         if not may_show(found, folders):
             raise NotFoundError(outside(found))
         path = played_file(found)

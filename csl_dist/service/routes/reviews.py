@@ -1,19 +1,20 @@
 """Routes of the review: decisions and progress."""
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
+from starlette.exceptions import HTTPException
 
 from csl_dist.audit.reader import Audit
-from csl_dist.certify.certificate import certificate
-from csl_dist.certify.sample import sample_of
 from csl_dist.errors import DataError
+from csl_dist.review.annotators import annotator_records
 from csl_dist.review.assignment import Assignment, agreement
 from csl_dist.review.edits import SpanEdit, without_slivers
 from csl_dist.review.learning import NEXT, expected_in_next
+from csl_dist.review.reliability import wilson_interval
 from csl_dist.review.store import (
     ERRORS,
     Decision,
@@ -28,18 +29,17 @@ from csl_dist.service.audits import OpenAudit, OutdatedError
 from csl_dist.service.context import ServiceContext
 from csl_dist.service.encoding import json_response, review_row
 from csl_dist.service.forms import AssignmentForm, Limit, ReviewForm, Revision
+from csl_dist.service.guard import REVIEWER
 from csl_dist.service.listing import missed_errors, with_expected
 from csl_dist.service.responses import (
+    AnnotatorRow,
     AssignmentFacts,
-    CertificateFacts,
     Progress,
     ReviewPage,
     ReviewRow,
 )
 from csl_dist.service.selection import class_id, span_within
 from csl_dist.service.settings import MAX_PAGE
-
-NORMAL_95 = 1.96
 
 
 def review_routes(context: ServiceContext) -> APIRouter:
@@ -66,8 +66,13 @@ def review_routes(context: ServiceContext) -> APIRouter:
         return json_response({"reviews": rows, "last": last, "newest": newest})
 
     @routes.post("/{audit}/reviews", response_model=ReviewRow, status_code=201)
-    def decide(audit: str, form: ReviewForm) -> Response:
+    def decide(audit: str, form: ReviewForm, request: Request) -> Response:
         """Saves a decision; the same key twice counts once."""
+        name = request.scope.get(REVIEWER)
+        if name is not None and form.reviewer != name:
+            raise HTTPException(
+                403, f"the decision is by {form.reviewer!r}, but the service knows you as {name!r}"
+            )
 
         def saved(opened: OpenAudit) -> Review:
             opened.video(form.video)
@@ -80,14 +85,19 @@ def review_routes(context: ServiceContext) -> APIRouter:
         """How many flags are decided, and how many of them found a wrong label."""
         return json_response(pool.read(audit, revision, _progress))
 
-    @routes.get("/{audit}/certificate", response_model=CertificateFacts)
-    def show_certificate(
-        audit: str,
-        claim: Annotated[float, Query(gt=0, lt=1, description="Share of right seconds.")] = 0.97,
-        revision: Revision = None,
-    ) -> Response:
-        """What the reviewed part of a certificate's sample says so far."""
-        return json_response(pool.read(audit, revision, lambda opened: _certificate(opened, claim)))
+    @routes.get("/{audit}/annotators", response_model=list[AnnotatorRow])
+    def list_annotators(audit: str, request: Request, revision: Revision = None) -> Response:
+        """How often decisions went against each annotator's labels; for those who may see it."""
+        if not context.settings.may_see_annotators(request.scope.get(REVIEWER)):
+            raise HTTPException(
+                403, "only those whom `csl serve --lead NAME` names may see how annotators fared"
+            )
+
+        def rows(opened: OpenAudit) -> list[dict[str, Any]]:
+            found = annotator_records(opened.audit, opened.decisions.by_span())
+            return [asdict(record) for record in found]
+
+        return json_response(pool.read(audit, revision, rows))
 
     @routes.get("/{audit}/assignment", response_model=AssignmentFacts)
     def show_assignment(audit: str, revision: Revision = None) -> Response:
@@ -139,7 +149,7 @@ def _progress(opened: OpenAudit) -> dict[str, Any]:
     everywhere = opened.decisions.by_span()
     current = {span: everywhere[span] for span in spans if span in everywhere}
     is_open = [state_of(everywhere.get(span, ())) is State.UNDECIDED for span in spans]
-    expected_N = opened.expected()[1]
+    expected_N = opened.expected()[1][: len(flags)]
     return progress(current, total=len(flags)) | {
         "missed": len(missed_errors(opened, everywhere)),
         "next_flags": min(NEXT, sum(is_open)),
@@ -148,27 +158,12 @@ def _progress(opened: OpenAudit) -> dict[str, Any]:
     }
 
 
-def _certificate(opened: OpenAudit, claim: float) -> dict[str, Any]:
-    sample = sample_of(opened.audit)
-    found = certificate(sample, opened.segments(), opened.decisions.by_span(), claim=claim)
-    return {
-        "sampled": len(sample.spans),
-        "judged": found.judged,
-        "right": 1 - found.wrong.share,
-        "right_low": 1 - found.wrong.high,
-        "right_high": 1 - found.wrong.low,
-        "confidence": sample.confidence,
-        "claim": claim,
-        "still_needed": found.still_needed,
-        "sentence": found.sentence(),
-    }
-
-
 def _assignment(opened: OpenAudit) -> dict[str, Any]:
     rule = opened.reviews.assignment()
     if rule is None:
         return {"reviewers": [], "by": None, "double": 0.0, "counts": {}, "done": {}}
-    flags = with_expected(opened, opened.audit.flags())
+    findings = with_expected(opened)
+    flags = findings[findings.is_flag]
     current = opened.decisions.by_span()
     counts, done = Counter[str](), Counter[str]()
     for video, start, stop, names in zip(
@@ -185,7 +180,8 @@ def progress(current: Mapping[SpanKey, Sequence[Review]], *, total: int) -> dict
     last = Counter(reviews[-1].decision for reviews in current.values())
     wrong, correct = sum(last[error] for error in ERRORS), last[Decision.CORRECT]
     agreed = agreement(current)
-    low, high = wilson_interval(wrong, wrong + correct)
+    sure = wrong + correct
+    low, high = wilson_interval(wrong, sure) if sure else (None, None)
     return {
         "total": total,
         "decided": len(current),
@@ -193,7 +189,7 @@ def progress(current: Mapping[SpanKey, Sequence[Review]], *, total: int) -> dict
         "correct": correct,
         "wrong": wrong,
         "unsure": last[Decision.UNSURE],
-        "precision": wrong / (wrong + correct) if wrong + correct else None,
+        "precision": wrong / sure if sure else None,
         "precision_low": low,
         "precision_high": high,
         "reviewers": dict(Counter(r.reviewer for reviews in current.values() for r in reviews)),
@@ -201,13 +197,3 @@ def progress(current: Mapping[SpanKey, Sequence[Review]], *, total: int) -> dict
         "agree": agreed.agree,
         "kappa": agreed.kappa,
     }
-
-
-def wilson_interval(hits: int, total: int) -> tuple[float | None, float | None]:
-    """Wilson's 95 % interval of a share; None if nothing was counted."""
-    if not total:
-        return None, None
-    share, z = hits / total, NORMAL_95
-    middle = (share + z**2 / (2 * total)) / (1 + z**2 / total)
-    half = z * math.sqrt(share * (1 - share) / total + z**2 / (4 * total**2)) / (1 + z**2 / total)
-    return max(0.0, middle - half), min(1.0, middle + half)

@@ -7,16 +7,17 @@ import numpy as np
 from fastapi import APIRouter, Query, Response
 
 from csl_dist.audit.typical import typical_frames
+from csl_dist.config import DatasetConfig
 from csl_dist.review.edits import proposal
 from csl_dist.service.audits import OpenAudit
 from csl_dist.service.context import ServiceContext
 from csl_dist.service.encoding import check_size, json_response, rounded_lists, table_rows
 from csl_dist.service.forms import Limit, Offset, Revision, VideoId
-from csl_dist.service.media import media_folders, shown_as
+from csl_dist.service.media import media_folders, shown_as, views_of
 from csl_dist.service.responses import FrameOf, Prediction, VideoFacts, VideoPage
 from csl_dist.service.selection import class_id
 from csl_dist.service.settings import MAX_ID
-from csl_dist.types import runs_of
+from csl_dist.types import Video, runs_of
 
 NUM_TYPICAL = 3
 
@@ -74,6 +75,13 @@ def video_routes(context: ServiceContext) -> APIRouter:
     return routes
 
 
+def _cameras(config: DatasetConfig, video: Video) -> list[dict[str, Any]]:
+    """Names of the cameras, the audited one first, and where in its file each begins."""
+    views = views_of(config, video)
+    ordered = sorted(views, key=lambda name: views[name].source != video.source)
+    return [{"name": n, "start_seconds": views[n].start_seconds} for n in ordered]
+
+
 def _video_facts(opened: OpenAudit, video_id: str, more: Sequence[str]) -> dict[str, Any]:
     video, audit = opened.video(video_id), opened.audit
     annotation = audit.annotation(video_id)
@@ -82,6 +90,7 @@ def _video_facts(opened: OpenAudit, video_id: str, more: Sequence[str]) -> dict[
     even_T = np.arange(annotation.num_frames) / fps
     is_even = np.abs(annotation.times_T - even_T).max(initial=0.0) < 0.25 / fps
     flags = table_rows(audit.flags(video=video_id)) if audit.has_flags else []
+    below = table_rows(audit.flags(video=video_id, below=True)) if audit.has_flags else []
     if not is_even:
         check_size(annotation.num_frames)
     return {
@@ -92,6 +101,7 @@ def _video_facts(opened: OpenAudit, video_id: str, more: Sequence[str]) -> dict[
         "start_seconds": video.start_seconds,
         "source_fps": annotation.source_fps or fps,
         "media": showing.media,
+        "cameras": _cameras(audit.config.dataset, video) if showing.media == "video" else [],
         "note": showing.note,
         "preparing": showing.is_preparing,
         "labels": [
@@ -103,7 +113,7 @@ def _video_facts(opened: OpenAudit, video_id: str, more: Sequence[str]) -> dict[
         "flags": flags,
         "proposals": {
             flag["rank"]: [edit.as_json() for edit in proposal(flag, annotation.labels_T)]
-            for flag in flags
+            for flag in [*flags, *below]
         },
         "known_errors": [
             {"start": e.span.start, "stop": e.span.stop, "kind": e.kind, "label": e.true_label}

@@ -4,7 +4,7 @@ import { addDecision, isAbout, spansText } from "./decisions.js";
 import { LabelChooser } from "./dialogs.js";
 import { draftEdits, merge, movedEdge, nearestEdge, newDraft, runAt, runsAfter, split, swap } from "./draft.js";
 import { $, showErrors, toast } from "./page.js";
-import { showProgress } from "./panel.js";
+import { showProgress, showSaving } from "./panel.js";
 import { baseRuns, currentEdits, draw, onEdgeDrag, player, showFlag, showPanel } from "./span.js";
 import { enqueueOnSpan, isFlag, orderedClasses, proposalOf, state } from "./state.js";
 import { clock, decisionWords } from "./text.js";
@@ -20,7 +20,14 @@ const newKey = () => {
 /** Saves a decision and shows its effect. */
 export const save = async (flag, values) => {
   const { video, start, stop } = flag;
-  const review = await state.api.decide({ key: newKey(), video, start, stop, reviewer: state.reviewer, ...values });
+  if (flag === state.flag) showSaving();
+  let review;
+  try {
+    review = await state.api.decide({ key: newKey(), video, start, stop, reviewer: state.reviewer, ...values });
+  } catch (error) {
+    if (state.flag) showPanel();
+    throw error;
+  }
   showReviews([review]);
   showErrors(async () => showProgress(await state.api.progress()));
   return review;
@@ -73,9 +80,9 @@ export const undo = async () => {
   await save(flag, { decision, label, new_start, new_stop, comment, ...(decision === "edited" ? { edits } : {}) });
   state.undo.pop();
   const index = queue.indexOf(flag);
-  if (flag !== state.flag) await (index >= 0 ? queue.select(index) : showFlag(flag, -1));
+  if (flag === state.flag) showErrors(draw);
+  else await (index >= 0 ? queue.select(index) : showFlag(flag, -1));
   toast(earlier ? `Back to: ${decisionWords(earlier)}` : "Decision withdrawn");
-  showErrors(draw);
 };
 
 export const chooseLabel = (label, event) => {
@@ -240,6 +247,7 @@ export const markHere = async () => {
     start_seconds: player.secondsOf(start), stop_seconds: player.secondsOf(stop), reviews: [], state: "undecided",
   };
   if (!known) state.missed.push(marked);
-  await showFlag(marked, known ? queue.indexOf(known) : state.index);
+  showFlag(marked, known ? queue.indexOf(known) : state.index);
+  await state.loading;
   player.seekSeconds(seconds);
 };

@@ -49,6 +49,9 @@ const post = (path, body, signal) =>
     signal,
   });
 
+/** Who asks, where the service knows. */
+export const me = async () => (await send("/api/me")).json();
+
 export const audits = async () => (await send("/api/audits")).json();
 
 const auditPath = (id) => `/api/audits/${encodeURIComponent(id)}`;
@@ -68,7 +71,11 @@ export const auditApi = (id, revision) => {
     typical: (label, without) => get("/typical", { label, without, revision }),
     groups: () => get("/groups", { revision }),
     effort: () => get("/effort", { revision }),
+    overview: () => get("/overview", { revision }),
     certificate: () => get("/certificate", { revision }),
+    drawSample: async (form) => (await post(`${base}/certificate`, form)).json(),
+    certificateUrl: () => `${base}/certificate/page${query({ revision })}`,
+    annotators: () => get("/annotators", { revision }),
     assignment: () => get("/assignment", { revision }),
     assign: async (rule) => (await post(`${base}/assignment`, rule)).json(),
     correctedUrl: () => `${base}/corrected`,
@@ -79,7 +86,7 @@ export const auditApi = (id, revision) => {
     scores: async (body, signal) => (await postQuery("/scores", body, signal)).json(),
     losses: async (body, signal) =>
       readNpy(await (await postQuery("/trajectory", { ...body, form: "npy" }, signal)).arrayBuffer()),
-    mediaUrl: (video) => `${base}/media${query({ video })}`,
+    mediaUrl: (video, camera) => `${base}/media${query({ video, camera })}`,
     pictureUrl: (video, frame, width) => `${base}/picture${query({ video, frame, width })}`,
   };
 };

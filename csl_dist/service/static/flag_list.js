@@ -70,8 +70,7 @@ export class FlagList {
       this.list.scrollTop = Math.max(0, top - clientHeight / 3);
     }
     this.draw();
-    await this.onSelect(flag, index);
-    this.redraw(); // there may be new decisions since the page was fetched
+    this.onSelect(flag, index);
     return true;
   }
 

@@ -1,24 +1,24 @@
 // Keys, and buttons that do the same.
 
 import { $ } from "./page.js";
+import { enqueueGoing, enqueueOnSpan } from "./state.js";
 
 const BUTTONS = {
   accept: "a", correct: "c", other: "l", boundary: "b", unsure: "u", undo: "z", split: "x", merge: "d", swap: "w", edge: "e",
   previous: "k", next: "j", "next-undecided": "Enter", play: " ", zoom: "v", loop: "o", sound: "s", mark: "i",
-  "disagreement": "n", similar: "g", "save-draft": "Enter", "discard-draft": "Escape",
+  camera: "r", disagreement: "n", similar: "g", "save-draft": "Enter", "discard-draft": "Escape",
 };
 
 /** Keys that move the focus must act before the next key arrives; all others wait in the queue of actions. */
 const IMMEDIATE_KEYS = ["l", "m"];
+/** Keys that go on to another span need not wait until all of this one is there. */
+const GOING_KEYS = ["j", "k", "ArrowDown", "ArrowUp", "Enter"];
 
-/**
- * `actions` by key; `enqueue` runs one after those before it; `isSpanShown` says whether there is a
- * span to act on.
- */
-export const listenToKeys = ({ actions, enqueue, isSpanShown }) => {
+/** `actions` by key; `isSpanShown` says whether there is a span to act on. */
+export const listenToKeys = ({ actions, isSpanShown }) => {
   const perform = (key, event) => {
     if (IMMEDIATE_KEYS.includes(key)) actions[key](event);
-    else enqueue(() => actions[key](event));
+    else (GOING_KEYS.includes(key) ? enqueueGoing : enqueueOnSpan)(() => actions[key](event));
   };
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
@@ -38,12 +38,10 @@ export const listenToKeys = ({ actions, enqueue, isSpanShown }) => {
     else return;
     event.preventDefault();
   });
+  // Without the focus on a button that was clicked, keys work as before, also after a dialog that it opened.
+  document.addEventListener("click", (event) => event.detail && event.target.closest("button")?.blur(), true);
   for (const [id, key] of Object.entries(BUTTONS)) {
-    $(id).addEventListener("click", (event) => {
-      // Without the focus on the button, keys work as before.
-      if (event.detail) $(id).blur();
-      if (isSpanShown()) perform(key, event);
-    });
+    $(id).addEventListener("click", (event) => isSpanShown() && perform(key, event));
   }
   $("help-button").addEventListener("click", () => $("help-dialog").showModal());
 };

@@ -1,20 +1,22 @@
 // The review page: opens audits, listens to keys, and fetches the decisions of others.
 
-import { RequestError, auditApi, auditFacts, audits, renewSession, setToken } from "./api.js";
+import { RequestError, auditApi, auditFacts, audits, me, renewSession, setToken } from "./api.js";
 import {
   accept, changeDraft, chooseLabel, decide, markHere, mergeHere, nudge, openChooser, saveDraft, setSpanEnd, snap,
   splitHere, startSpan, swapHere, takeEdge, undo,
 } from "./actions.js";
+import { chooseAnnotator, listenToAnnotators, showAnnotators } from "./annotators.js";
 import { startPolling } from "./connection.js";
 import { askText } from "./dialogs.js";
 import { listenToEffort, showEffort } from "./effort.js";
 import { decideTogether, showGroups, showSimilar } from "./groups.js";
 import { listenToKeys } from "./keys.js";
 import { showDownloads } from "./next.js";
+import { listenToOverview } from "./overview.js";
 import { $, showErrors, showMessage, toast } from "./page.js";
 import { showFacts, showProgress } from "./panel.js";
 import { draw, goToBoundary, goToDisagreement, player, showFlag, showPanel, toggleZoom } from "./span.js";
-import { enqueue, enqueueOnSpan, isSpanShown, orderedClasses, state } from "./state.js";
+import { enqueue, isSpanShown, orderedClasses, state } from "./state.js";
 import { assign, showTeam } from "./team.js";
 import { element } from "./text.js";
 import { applyFilters, queue, showNextUndecided } from "./queue.js";
@@ -54,11 +56,20 @@ const openFirst = async () => {
     const notes = found.map((audit) => audit.note ?? `${audit.id} has no flags yet.`);
     return showMessage(notes.join(" ") || "No audit is served.");
   }
-  if (!state.reviewer) await askReviewer();
-  $("reviewer").textContent = state.reviewer;
+  await findOutWho();
   const wanted = hashParameters().get("audit");
   if (wanted && !ready.some((audit) => audit.id === wanted)) return showUnknown(wanted, ready);
   await openAudit(wanted ?? ready[0].id);
+};
+
+/** The name that the service knows counts; without one, reviewers name themselves. */
+const findOutWho = async () => {
+  state.me = await me();
+  if (state.me.name) state.reviewer = state.me.name;
+  else if (!state.reviewer) await askReviewer();
+  $("reviewer").textContent = state.reviewer;
+  $("reviewer").disabled = Boolean(state.me.name);
+  $("reviewer").title = state.me.name ? "The service knows you by this name" : "Change who reviews";
 };
 
 /** A link to an audit that is not here opens no other one in its place. */
@@ -77,6 +88,7 @@ const openAudit = async (id) => {
   Object.assign(state, { flag: null, video: null, videoFlags: [], missed: [], draft: null, undo: [] });
   $("audit").value = id;
   showFacts(facts);
+  $("annotators").hidden = !(state.me.may_see_annotators && facts.annotators.length);
   showProgress(progress);
   showErrors(showEffort);
   await showPlace();
@@ -94,6 +106,10 @@ const showPlace = async () => {
   }
   // In the unfiltered queue, the index is the rank minus 1.
   const hasRank = rank >= 1 && (await queue.at(rank - 1))?.rank === rank;
+  if (rank > (state.facts.num_flags ?? 0)) {
+    const { flags: [below] } = await state.api.flags({ source: "findings", offset: rank - 1, limit: 1 });
+    if (below) return showErrors(() => showFlag(below, -1));
+  }
   if (rank && !hasRank) toast(`There is no flag of rank ${rank} in this list; the first one is shown.`, true);
   const isShown = await queue.select(hasRank ? rank - 1 : 0);
   if (!isShown) showMessage("Nothing is flagged. Choose “all segments” to look at any video.");
@@ -126,7 +142,6 @@ const digits = Object.fromEntries([1, 2, 3, 4, 5, 6, 7, 8, 9].map((digit) => [di
 const needsVideo = (action) => (event) => state.video && action(event);
 
 listenToKeys({
-  enqueue: enqueueOnSpan,
   isSpanShown,
   actions: {
     ...digits,
@@ -164,6 +179,7 @@ listenToKeys({
     " ": needsVideo(() => player.toggle(state.flag)),
     o: () => player.toggleLoop(),
     s: () => player.toggleSound(),
+    r: needsVideo(() => player.changeCamera()),
     "-": () => player.changeSpeed(-1),
     "=": () => player.changeSpeed(1),
     "+": () => player.changeSpeed(1),
@@ -182,6 +198,11 @@ $("groups").addEventListener("click", () => enqueue(showGroups));
 $("sheet-accept").addEventListener("click", () => enqueue(() => decideTogether(true)));
 $("sheet-correct").addEventListener("click", () => enqueue(() => decideTogether(false)));
 $("groups-dialog").addEventListener("close", () => isSpanShown() && enqueue(() => showErrors(draw)));
+$("annotators").addEventListener("click", () => enqueue(showAnnotators));
+listenToAnnotators((name) => enqueue(async () => {
+  chooseAnnotator(name);
+  await applyFilters();
+}));
 $("team").addEventListener("click", () => enqueue(showTeam));
 $("team-assign").addEventListener("click", () => enqueue(assign));
 $("download").addEventListener("click", () => enqueue(() => showDownloads()));
@@ -201,7 +222,8 @@ const debounced = (action, pause) => {
 const redraw = debounced(() => isSpanShown() && showErrors(draw), RESIZING_MS);
 const filter = debounced(() => enqueue(applyFilters), TYPING_MS);
 $("filters").addEventListener("input", filter);
-listenToEffort();
+listenToEffort(filter);
+listenToOverview();
 addEventListener("resize", redraw);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 

@@ -66,6 +66,9 @@ export const showDecisions = (flag, reviewer, proposal, edits) => {
   if (edits) showDraft(edits);
 };
 
+/** The key was understood; the decision stands there when it is saved. */
+export const showSaving = () => $("history").prepend(element("li", { class: "soft saving" }, "saving…"));
+
 const showDraft = (edits) => {
   const list = edits.map(({ start, stop, label, start_seconds: exactStart, stop_seconds: exactStop }) =>
     element("li", {}, `${label} from frame ${start} to ${stop - 1}`,
@@ -80,10 +83,15 @@ export const showCursorPlace = (seconds, frame, cls) => {
   $("here").replaceChildren(...(cls ? [swatch(cls.colour), cls.name] : ["unlabelled"]));
 };
 
+let asked = 0;
+
 /** What the sample says so far, in place of what the next flags are expected to bring. */
 const showCertificate = async () => {
-  const { sentence } = await state.api.certificate();
+  const number = ++asked;
+  const { sentence, judged } = await state.api.certificate();
+  if (number !== asked) return; // a later answer has more decisions
   $("next-text").textContent = `Certificate: ${sentence}.`;
+  $("next-text").dataset.judged = judged;
 };
 
 /** Names of the segments before and after the one at the cursor. */
@@ -125,7 +133,12 @@ export const showChange = ({ before, after, threshold }, isEdited, isProposed) =
     element("span", { class: "soft" }, words));
 };
 
+let newest = { api: null, last: 0 };
+
 export const showProgress = (progress) => {
+  // Answers may arrive in another order than requests were sent.
+  if (newest.api === state.api && progress.last < newest.last) return null;
+  newest = { api: state.api, last: progress.last };
   const share = (count) => `${(100 * count) / Math.max(1, progress.total)}%`;
   for (const name of ["wrong", "correct", "unsure"]) $("bar").querySelector(`.${name}`).style.width = share(progress[name]);
   $("bar").setAttribute("aria-valuemax", progress.total);
@@ -141,6 +154,7 @@ export const showProgress = (progress) => {
   if (progress.pairs) parts.push(` · two reviewers agree on ${percent(progress.agree)} of ${progress.pairs}`);
   $("progress-text").replaceChildren(...parts);
   if ($("filter-source").value === "sample") return showCertificate();
+  asked++;
   const { next_flags: next, next_errors: errors } = progress;
   const count = next === 1 ? "The next one is" : `Of the next ${next}`;
   $("next-text").textContent = !next ? "" : errors < 1

@@ -22,6 +22,9 @@ export class Player {
     this.stop();
     Object.assign(this, { facts, urls, seconds: 0 });
     this.offset = facts.start_seconds ?? 0; // several videos may be ranges of one file
+    this.camera = null;
+    const liked = facts.cameras.find(({ name }) => name === state.player.camera);
+    if (liked) this.chooseCamera(liked);
     this.show(facts.media, facts.note);
     this.applySettings();
   }
@@ -40,8 +43,28 @@ export class Player {
     this.noPicture.hidden = this.mode !== "none";
     this.note.hidden = !note || this.mode === "none";
     this.note.textContent = this.noPicture.textContent = note ?? "";
-    if (this.mode === "video") this.video.src = this.urls.media;
+    if (this.mode === "video") this.video.src = this.urls.media(this.camera);
     else this.video.removeAttribute("src");
+  }
+
+  chooseCamera({ name, start_seconds: start }) {
+    this.camera = name;
+    this.offset = start;
+  }
+
+  /** Shows the same moment from the next camera, or from the one that is named. */
+  changeCamera(name) {
+    const { cameras } = this.facts;
+    if (cameras.length < 2) return;
+    const at = cameras.findIndex((one) => one.name === (this.camera ?? cameras[0].name));
+    const next = cameras.find((one) => one.name === name) ?? cameras[(at + 1) % cameras.length];
+    const { seconds } = this;
+    this.stop();
+    this.chooseCamera(next);
+    changePlayer({ camera: next.name });
+    this.show(this.facts.media, this.facts.note);
+    this.applySettings();
+    this.seekSeconds(seconds);
   }
 
   showAsFrames() {

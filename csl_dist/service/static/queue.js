@@ -1,17 +1,21 @@
 // The queue of spans to review: those that match the filters, and which is next.
 
 import { $, showErrors, showMessage } from "./page.js";
+import { leastExpected } from "./effort.js";
 import { FlagList } from "./flag_list.js";
 import { showProgress } from "./panel.js";
 import { prefetch } from "./player.js";
-import { showFlag } from "./span.js";
-import { classColour, enqueueOnSpan, state } from "./state.js";
+import { prefetchFacts, showFlag } from "./span.js";
+import { classColour, enqueueGoing, state } from "./state.js";
 import { showWhatNext } from "./next.js";
 
 const NOUNS = { flags: "flags", segments: "segments", sample: "sampled segments", missed: "errors without a flag" };
 
+/** Whether the slider was moved, so that all findings from a probability on are shown. */
+const isBelowLine = () => $("filter-source").value === "flags" && leastExpected() != null;
+
 export const filters = () => ({
-  source: $("filter-source").value,
+  source: isBelowLine() ? "findings" : $("filter-source").value,
   text: $("filter-text").value.trim(),
   state: $("filter-state").value,
   kind: $("filter-source").value === "flags" ? $("filter-kind").value : "",
@@ -21,7 +25,7 @@ export const filters = () => ({
   reviewer: $("filter-reviewer").value.trim(),
   assigned: $("filter-mine").checked ? state.reviewer : "",
   sort: $("filter-sort").value,
-  min_expected: $("filter-source").value === "flags" && $("filter-expected").value !== "0" ? $("filter-expected").value : "",
+  min_expected: isBelowLine() ? leastExpected() : "",
 });
 
 export const queue = new FlagList($("list"), $("spacer"), {
@@ -31,13 +35,19 @@ export const queue = new FlagList($("list"), $("spacer"), {
     const source = $("filter-source").value;
     const all = state.facts.num_flags;
     const isAll = source !== "flags" || total === all;
-    $("count").textContent = isAll ? `${total} ${NOUNS[source]}` : `${total} of ${all} ${NOUNS[source]}`;
+    if (isBelowLine()) $("count").textContent = `${total} findings`;
+    else $("count").textContent = isAll ? `${total} ${NOUNS[source]}` : `${total} of ${all} ${NOUNS[source]}`;
   },
-  onSelect: async (flag, index) => {
-    await showFlag(flag, index);
-    showErrors(() => prefetchNext(index));
+  onSelect: (flag, index) => {
+    showFlag(flag, index);
+    showErrors(async () => {
+      await state.loading;
+      if (state.flag !== flag) return;
+      queue.redraw(); // there may be new decisions since the list was fetched
+      await prefetchNext(index);
+    });
   },
-  onClick: (index) => enqueueOnSpan(() => queue.select(index)),
+  onClick: (index) => enqueueGoing(() => queue.select(index)),
 });
 
 /** Lets the browser fetch what the next span needs. */
@@ -45,6 +55,7 @@ const prefetchNext = async (index) => {
   const next = await queue.at(index + 1);
   if (!next || next.video === state.video?.video) return;
   const { api } = state;
+  prefetchFacts(next.video);
   prefetch({
     media: state.video?.media, seconds: next.start_seconds,
     mediaUrl: api.mediaUrl(next.video), pictureUrl: api.pictureUrl(next.video, next.start),

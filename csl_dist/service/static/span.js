@@ -15,6 +15,8 @@ const MAX_FLAGS = 1000;
 const MAX_LOSS_COLUMNS = 600;
 const VIEW_MS = 90;
 const PREPARING_MS = 4000;
+const HURRIED_MS = 250; // between two spans; who skims looks at none of them
+const LOOKING_MS = 60; // after which nothing more was asked for: the span is looked at
 
 export const player = new Player(
   { video: $("video"), picture: $("picture"), noPicture: $("no-picture"), note: $("media-note") },
@@ -39,7 +41,7 @@ export const timeline = new Timeline($("drawing"), $("cursor"), {
     showView();
   },
   onEdge: (...given) => edgeHandlers.onEdge(...given),
-  edges: () => shownRuns().slice(1).map(([start]) => start),
+  edges: () => (state.video ? shownRuns().slice(1).map(([start]) => start) : []),
 });
 
 const showPlayerState = (playing) => {
@@ -48,6 +50,9 @@ const showPlayerState = (playing) => {
   $("loop").setAttribute("aria-pressed", loop);
   $("sound").setAttribute("aria-pressed", !muted);
   $("speed").textContent = `${speed}×`;
+  const cameras = player.facts?.cameras ?? [];
+  $("camera").hidden = cameras.length < 2;
+  if (cameras.length > 1) $("camera-name").textContent = player.camera ?? cameras[0].name;
 };
 
 /** The place of a time in frames, with a fraction between two. */
@@ -57,22 +62,49 @@ const placeOf = (seconds) => {
   return frame + Math.min(1, Math.max(0, (seconds - a) / (b - a || 1)));
 };
 
-/** Shows a flag of the queue, with the newest decisions on it. */
-export const showFlag = async (flag, index) => {
+let shownAt = 0; // when the last span was gone to
+
+/**
+ * Shows a flag of the queue: what is known of it at once, the rest when `state.loading` is done, if
+ * nobody has gone on by then.
+ */
+export const showFlag = (flag, index) => {
+  const isHurried = performance.now() - shownAt < HURRIED_MS;
+  shownAt = performance.now();
   player.stop();
+  $("main").ariaBusy = "true"; // until its curves are drawn, or can't be
   Object.assign(state, { flag, index, draft: null, view: null });
   $("empty").hidden = true;
   $("main").hidden = false;
   const place = isFlag(flag) ? { rank: flag.rank } : { video: flag.video, start: flag.start, stop: flag.stop };
   history.replaceState(null, "", `#${new URLSearchParams({ audit: state.facts.id, ...place })}`);
-  try {
-    if (state.video?.video !== flag.video) await openVideo(flag.video);
-  } finally {
-    showHeading(flag, proposalOf(flag), classColour, (frame) => (player.facts ? player.secondsOf(frame) : 0));
-    showPanel();
+  const isOther = state.video?.video !== flag.video;
+  if (isOther) {
+    // What is known is shown at once; what the fix does is known when the video's labels have arrived.
+    Object.assign(state, { video: null, videoFlags: [], predicted: null, missed: [] });
   }
+  showSpan(flag);
+  state.loading = showErrors(async () => {
+    if (isHurried) await new Promise((done) => { setTimeout(done, LOOKING_MS); });
+    try {
+      if (state.flag === flag) await load(flag, isOther);
+    } catch (error) {
+      rest();
+      throw error;
+    }
+  });
+};
+
+/** Fetches what is not known of a span yet, with the newest decisions on it, and draws it. */
+const load = async (flag, isOther) => {
+  try {
+    if (isOther) await openVideo(flag);
+  } finally {
+    if (state.flag === flag) showSpan(flag);
+  }
+  if (state.flag !== flag) return;
   const { flags } = await state.api.flags({ video: flag.video, limit: MAX_FLAGS });
-  if (state.flag !== flag) return; // another audit was opened in the meantime
+  if (state.flag !== flag) return; // somebody has gone on, or another audit was opened
   const isShown = (one) => one.start === flag.start && one.stop === flag.stop;
   flags.find(isShown)?.reviews.forEach((review) => addDecision(flag, review));
   const missed = state.missed.filter((one) => one.video === flag.video && !isShown(one));
@@ -83,15 +115,35 @@ export const showFlag = async (flag, index) => {
   showErrors(() => showTypical(flag, state.api));
 };
 
-/** Fetches the facts of a video; without them there is neither picture nor curve. */
-const openVideo = async (id) => {
+const showSpan = (flag) => {
+  const rate = (flag.stop_seconds - flag.start_seconds) / (flag.stop - flag.start);
+  showHeading(flag, proposalOf(flag), classColour, (frame) => (state.video ? player.secondsOf(frame) : frame * rate));
+  showPanel();
+};
+
+let upcoming = null; // facts of the video that comes next, asked for ahead of time
+
+/** Asks for the facts of the video that is shown next. */
+export const prefetchFacts = (id) => {
   const { api } = state;
-  Object.assign(state, { video: null, videoFlags: [], predicted: null, missed: [] });
+  upcoming = { id, api, facts: api.video(id) };
+  upcoming.facts.catch(() => {}); // it is asked again when it is shown
+};
+
+const videoFacts = (api, id) => {
+  const isKnown = upcoming?.id === id && upcoming.api === api;
+  return isKnown ? upcoming.facts.catch(() => api.video(id)) : api.video(id);
+};
+
+/** Fetches the facts of a video; without them there is neither picture nor curve. */
+const openVideo = async (flag) => {
+  const { api } = state;
+  const id = flag.video;
   try {
-    const [video, missed] = await Promise.all([api.video(id), api.flags({ source: "missed", video: id, limit: MAX_FLAGS })]);
-    if (state.api !== api) return;
+    const [video, missed] = await Promise.all([videoFacts(api, id), api.flags({ source: "missed", video: id, limit: MAX_FLAGS })]);
+    if (state.flag !== flag) return;
     Object.assign(state, { video, missed: missed.flags });
-    player.open(video, { media: api.mediaUrl(id), picture: (frame) => api.pictureUrl(id, frame) });
+    player.open(video, { media: (camera) => api.mediaUrl(id, camera), picture: (frame) => api.pictureUrl(id, frame) });
     if (video.preparing) setTimeout(() => showErrors(() => watchPreparing(id)), PREPARING_MS);
     showErrors(async () => {
       const { runs } = await api.prediction(id);
@@ -100,6 +152,7 @@ const openVideo = async (id) => {
       redraw();
     });
   } catch (error) {
+    if (state.flag !== flag) return;
     player.close(error.message);
     timeline.clear();
     throw error;
@@ -118,7 +171,7 @@ const watchPreparing = async (id) => {
   }
   const { seconds } = player;
   state.video = video;
-  player.open(video, { media: state.api.mediaUrl(id), picture: (frame) => state.api.pictureUrl(id, frame) });
+  player.open(video, { media: (camera) => state.api.mediaUrl(id, camera), picture: (frame) => state.api.pictureUrl(id, frame) });
   player.seekSeconds(seconds);
 };
 
@@ -134,15 +187,17 @@ export const currentEdits = () => {
   return editsOf([state.flag]);
 };
 
-const allEdits = () => [...editsOf(state.videoFlags.filter((one) => one !== state.flag)), ...currentEdits()];
+/** All edits in the order in which they count: a draft is the newest, and decisions go by their numbers. */
+const allEdits = () => (state.draft
+  ? [...editsOf(state.videoFlags.filter((one) => one !== state.flag)), ...currentEdits()] : editsOf(state.videoFlags));
 
 /** Whether the fix is only proposed: nobody has decided, nothing is being changed. */
 const isProposal = () => !state.draft && !state.flag.reviews.length && proposalOf(state.flag).length > 0;
 
 /** The runs in the row whose edges can be dragged. */
 export const shownRuns = () => {
-  const edits = isProposal() ? proposalOf(state.flag) : currentEdits();
-  return withEdits(baseRuns(), edits, state.facts.classes);
+  if (isProposal()) return withEdits(baseRuns(), proposalOf(state.flag), state.facts.classes);
+  return withEdits(state.video.labels, allEdits(), state.facts.classes);
 };
 
 const showCursor = (frame, seconds) => {
@@ -208,6 +263,7 @@ export const draw = async () => {
     fetched = await fetchCurves(range, edits, pending.signal);
   } catch (error) {
     if (error.name === "AbortError") return;
+    rest();
     throw error;
   }
   if (state.flag !== flag) return;
@@ -215,7 +271,11 @@ export const draw = async () => {
   redraw();
   showChange(fetched.change, edits.length > 0, proposed);
   document.body.dataset.drawn = ++state.drawn;
+  rest();
 };
+
+/** Says that the span stands there as it is. */
+const rest = () => { $("main").ariaBusy = "false"; };
 
 /** Draws what is known, without asking for anything. */
 const redraw = () => {

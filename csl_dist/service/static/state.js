@@ -6,6 +6,7 @@ const stored = (name, otherwise) => JSON.parse(localStorage.getItem(`csl-${name}
 
 export const state = {
   reviewer: localStorage.getItem("csl-reviewer"),
+  me: { name: null, may_see_annotators: false }, // what the service knows of the reviewer
   api: null,
   facts: null, // facts of the audit
   last: 0, // number of the newest known decision
@@ -19,6 +20,7 @@ export const state = {
   undo: [], // flags decided in this tab, each with the decision before
   view: null, // frames of the timeline: start, stop
   drawn: 0, // number of drawings so far
+  loading: Promise.resolve(), // done when all of the shown span is there
   player: stored("player", { loop: true, muted: false, speed: 1 }),
 };
 
@@ -28,7 +30,7 @@ export const changePlayer = (change) => {
   localStorage.setItem("csl-player", JSON.stringify(state.player));
 };
 
-/** Actions run one after the other: an action waits until a span is loaded or saved. */
+/** Actions run one after the other. */
 let lastAction = Promise.resolve();
 export const enqueue = (action) => {
   lastAction = lastAction.then(() => showErrors(action)).catch(reportError);
@@ -36,8 +38,14 @@ export const enqueue = (action) => {
 
 export const isSpanShown = () => state.flag && !$("main").hidden;
 
-/** Runs an action on the shown span after the actions before it. */
-export const enqueueOnSpan = (action) => enqueue(() => isSpanShown() && action());
+/** Goes on from the shown span after the actions before it, whether or not all of it is there. */
+export const enqueueGoing = (action) => enqueue(() => isSpanShown() && action());
+
+/** Runs an action on the shown span once all of it is there, after the actions before it. */
+export const enqueueOnSpan = (action) => enqueue(async () => {
+  await state.loading;
+  if (isSpanShown()) await action();
+});
 
 export const classColour = (name) => state.facts.classes.find((one) => one.name === name)?.colour ?? "transparent";
 

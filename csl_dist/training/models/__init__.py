@@ -1,15 +1,13 @@
 """Scorer models, all mapping features (B, T, D) to class logits (B, T, C)."""
 
-import importlib
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from csl_dist.errors import ConfigError
+from csl_dist.features.families.imported import imported_class
 from csl_dist.training.models.cnn import Cnn
 from csl_dist.training.models.framewise import Framewise
 from csl_dist.training.models.mstcn import MultiStageTcn
@@ -85,6 +83,13 @@ def build_scorer(spec: ModelSpec) -> Scorer:
     return Scorer(model, spec.num_features)
 
 
+def weight_bytes(spec: ModelSpec) -> int:
+    """Of a scorer's parameters, which are not made for that."""
+    with torch.device("meta"):
+        scorer = build_scorer(spec)
+    return sum(parameter.nbytes for parameter in scorer.parameters())
+
+
 def sees_context(name: str) -> bool:
     """Whether a model looks at more than one frame at a time, and so at order."""
     return bool(getattr(_model_class(name), "sees_context", True))
@@ -93,21 +98,9 @@ def sees_context(name: str) -> bool:
 def _model_class(name: str) -> type[nn.Module]:
     if name in MODELS:
         return MODELS[name]
-    module, colon, class_name = name.partition(":")
-    if not colon:
+    if ":" not in name:
         raise ConfigError(
             f"scorer model {name!r} is not one of {', '.join(MODELS)}, nor an import path such as "
             "package.module:Class"
         )
-    if str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))  # as `python` itself would have it; `csl` does not
-    try:
-        found = getattr(importlib.import_module(module), class_name)
-    except Exception as error:  # importing runs the user's code
-        raise ConfigError(
-            f"scorer model {name!r} can't be imported ({type(error).__name__}: {error}); install "
-            "it, or start from the folder that holds it"
-        ) from error
-    if not (isinstance(found, type) and issubclass(found, nn.Module)):
-        raise ConfigError(f"scorer model {name!r} is not a subclass of torch.nn.Module")
-    return found
+    return imported_class(name, what="scorer model")

@@ -16,7 +16,15 @@ from csl_dist.flag.edits.candidates import (
     largest_intervals,
     largest_starts,
 )
-from csl_dist.flag.edits.emission import FLOOR, best_temperature, emission_of, late_view, normalised
+from csl_dist.flag.edits.emission import (
+    FLOOR,
+    best_temperature,
+    emission_of,
+    first_late,
+    late_half,
+    late_view,
+    normalised,
+)
 from csl_dist.flag.edits.evidence import COLUMNS, evidence_rows, surprise
 from csl_dist.flag.edits.statistics import counts_of, sequence_terms, statistics_of
 
@@ -166,3 +174,14 @@ def test_temperature_above_one_for_what_is_overconfident():
     logp_NC = normalised(6.0 * np.eye(3)[seen_N])
     assert best_temperature(logp_NC, labels_N) >= 2.0
     assert best_temperature(logp_NC, seen_N) < 1.0
+
+
+@pytest.mark.parametrize("num_epochs", [1, 2, 5, 16, 31])
+def test_later_half_of_a_whole_training_is_that_of_its_rows(num_epochs: int) -> None:
+    epochs = list(range(1, num_epochs + 1))
+    assert epochs[first_late(epochs) :] == late_half(np.array(epochs)).tolist()
+
+
+def test_later_half_of_some_checkpoints_is_by_their_epochs() -> None:
+    assert first_late([10, 16]) == 0
+    assert first_late([5, 10, 15, 16]) == 1

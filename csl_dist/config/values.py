@@ -1,0 +1,47 @@
+"""Values that several sections of a config share, and what they refuse."""
+
+from typing import Annotated
+
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+)
+
+from csl_dist.measures import known_score
+
+FORBID = ConfigDict(extra="forbid")
+
+
+def ascending(pair: tuple[int, int]) -> tuple[int, int]:
+    if pair[0] > pair[1]:
+        raise ValueError(f"{list(pair)} must name the shorter length first")
+    return pair
+
+
+def odd(value: int) -> int:
+    if value % 2 == 0:
+        raise ValueError(
+            f"{value} is even, but a window has a frame in its middle; take {value + 1}"
+        )
+    return value
+
+
+def known_url(url: str) -> str:
+    """Refuses what names no place: such a root would be the folder that one stands in."""
+    scheme, separator, rest = url.partition("://")
+    bucket = rest if scheme == "file" else rest.partition("/")[0]
+    if not url.strip() or (separator and not (scheme and bucket.strip("/"))):
+        raise ValueError(f"{url!r} names no folder; expected a path, or a URL as s3://bucket/run")
+    return url
+
+
+Count = Annotated[int, Field(ge=1, lt=2**63)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Rate = Annotated[float, Field(gt=0, le=100_000)]
+"""Frames a second."""
+Url = Annotated[str, AfterValidator(known_url)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+Percent = Annotated[float, Field(gt=0, le=100)]
+ScoreName = Annotated[str, AfterValidator(known_score)]

@@ -1,0 +1,41 @@
+"""When more checkpoints would change little: the top of the list is settled."""
+
+from typing import Any
+
+import pandas as pd
+
+TOP = 50
+"""Flags that are compared, worst first."""
+MOST_CHANGED = 0.1
+"""Share of them that may have no like in the other list."""
+FEW = 2
+"""So many may always: of short lists the last ones, as likely right as wrong, come and go."""
+
+
+def is_settled(before: pd.DataFrame, now: pd.DataFrame) -> bool:
+    """Whether two lists of flags, worst first, have about the same top.
+
+    At most a tenth of the first 50 flags of either list, or two, have no like among the first 50 of
+    the other; flags are alike that lie in one video and share half of the frames of the longer one.
+    """
+    return all(
+        num_changed(first, second) <= max(FEW, MOST_CHANGED * len(first.head(TOP)))
+        for first, second in ((before, now), (now, before))
+    )
+
+
+def num_changed(flags: pd.DataFrame, others: pd.DataFrame) -> int:
+    """How many of the first flags have no like among the first of another list."""
+    top, other_top = flags.head(TOP), others.head(TOP)
+    by_video: dict[str, list[Any]] = {}
+    for flag in other_top.itertuples():
+        by_video.setdefault(str(flag.video), []).append(flag)
+    return sum(
+        not any(_alike(flag, other) for other in by_video.get(str(flag.video), ()))
+        for flag in top.itertuples()
+    )
+
+
+def _alike(a: Any, b: Any) -> bool:
+    shared = min(a.stop, b.stop) - max(a.start, b.start)
+    return bool(shared >= max(a.stop - a.start, b.stop - b.start) / 2)
