@@ -32,6 +32,8 @@ from builder import MadeVideo, write_manifest
 from commands import RunningCommand
 from processes import descendants
 from ray_cluster import RunningCluster, ray_cluster
+from stored import different as differing
+from stored import stored
 
 NUM_VIDEOS, NUM_NEW = 8, 4
 CLASSES = ("reach", "grasp", "lift")
@@ -50,10 +52,6 @@ LONGEST_WAIT = 0.2
 """Before a kill, as a share of the time that the step takes undisturbed."""
 DONE_BEFORE = "are those of audit"
 """What `csl relabel` says when a kill came after it had made its audit."""
-UNCOMPARED = ("sources.json", "pulse.json", "id.json")
-"""Files that hold nothing but times, or what names this root alone."""
-TIMES = rb'"(created|seconds|frames_per_second)": [0-9.e+-]+|"#digest": "[0-9a-f]+"'
-"""Times in JSON, and digests of what holds them."""
 
 
 @dataclass(frozen=True)
@@ -97,20 +95,6 @@ def write_videos(folder: Path, count: int) -> None:
 def prepare(folder: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "c.yaml").write_text(CONFIG.format(folder=folder))
-
-
-def stored(folder: Path) -> dict[str, bytes]:
-    """What a run has stored, without times."""
-    root = folder / "run"
-    found = {}
-    for path in sorted(root.rglob("*")):
-        # A kill may leave a temporary file of obstore, which no listing shows.
-        if path.is_file() and path.name not in UNCOMPARED and "#" not in path.name:
-            data = path.read_bytes()
-            if path.suffix in (".json", ".jsonl"):
-                data = re.sub(TIMES, b"", data)
-            found[str(path.relative_to(root))] = data
-    return found
 
 
 def is_done(command: RunningCommand, *, node_died: bool = False) -> bool:
@@ -201,17 +185,15 @@ def main() -> None:
         os.environ.update(cluster.environment)
         folder = Path(name) / "work"  # always the same, because paths are stored, too
         seconds = undisturbed(folder)
-        expected = stored(folder)
+        expected = stored(folder / "run")
         print(f"undisturbed: {seconds}", file=sys.stderr, flush=True)
         counts, rounds, different = Counter[str](), 0, set[str]()
         while counts.total() < arguments.kills:
             shutil.rmtree(folder)
             left = -(-(arguments.kills - counts.total()) // len(seconds))
             counts += disturbed(folder, cluster, rng, min(left, KILLS_PER_STEP), seconds)
-            found = stored(folder)
-            different |= {
-                key for key in expected.keys() | found if expected.get(key) != found.get(key)
-            }
+            found = stored(folder / "run")
+            different |= set(differing(expected, found))
             rounds += 1
             print(f"round {rounds}: {dict(counts)}", file=sys.stderr, flush=True)
             for key in sorted(different)[:10]:

@@ -1,7 +1,7 @@
 """One audit as the product would do it: plant errors into the labels as they are, fit, find.
 
 The labels that are audited hold errors already. What is planted on top of them serves to fit;
-nothing here looks at the truth, which is only compared with the findings in edits.py.
+nothing here looks at the truth, which is only compared with the findings in findings.py.
 """
 
 from collections.abc import Mapping, Sequence

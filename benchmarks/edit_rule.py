@@ -53,28 +53,28 @@ class StoredTrajectory:
     """A trajectory (E, T, C) as the rule reads it."""
 
     logp_ETC: FloatArray
+    epochs: Sequence[int]
 
     @property
     def shape(self) -> tuple[int, ...]:
         return self.logp_ETC.shape
-
-    @property
-    def epochs(self) -> range:
-        return range(len(self.logp_ETC))
 
     def read(self, start: int, stop: int) -> FloatArray:
         return self.logp_ETC[:, start:stop]
 
 
 def audit_of(
-    data: Trajectories, planted: dict[str, PlantedRow]
+    data: Trajectories, planted: dict[str, PlantedRow], epochs: Sequence[int] | None = None
 ) -> tuple[list[Flag], dict[str, Any]]:
-    """Flags of all videos, and the promise."""
+    """Flags of all videos, and the promise; by some epochs, or by all."""
 
     def trajectory_of(scorer: str, video: str) -> Any:
         row = planted[video]
         logp_ETC = data.logp(video, row.swap_seed)[data.families.index(scorer)]
-        return StoredTrajectory(logp_ETC if row.moved_T is None else logp_ETC[:, row.moved_T])
+        if row.moved_T is not None:
+            logp_ETC = logp_ETC[:, row.moved_T]
+        chosen = epochs or range(1, len(logp_ETC) + 1)
+        return StoredTrajectory(logp_ETC[[epoch - 1 for epoch in chosen]], chosen)
 
     annotations = [
         Annotation(

@@ -1,4 +1,4 @@
-"""Audits with planted errors for benchmarks/edits.py: trajectories, labels, truth, candidates.
+"""Audits with planted errors for benchmarks/findings.py: trajectories, labels, truth, candidates.
 
 A setting is a dataset whose labels hold errors of one kind, or of a mix, planted by a seed at a
 rate. Whoever looks at a setting sees its labels and trajectories, and nothing of the truth.

@@ -1,4 +1,4 @@
-"""Held-out log-probabilities of three model families on five real datasets, for edits.py.
+"""Held-out log-probabilities of three model families on five real datasets, for findings.py.
 
 .venv/bin/python benchmarks/edit_trajectories.py --data ../shared/data --out /tmp/findings/traj
 
@@ -98,14 +98,14 @@ def predict(model: Scorer, features_TD: Tensor) -> npt.NDArray[np.float16]:
 
 
 def trained_models(
-    videos: list[LoadedVideo], spec: ModelSpec, *, batch: int, seed: int
+    videos: list[LoadedVideo], spec: ModelSpec, *, batch: int, seed: int, epochs: int = EPOCHS
 ) -> Iterator[Scorer]:
     """The model after each epoch, in evaluation mode."""
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
     model = build_scorer(spec)
     optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, weight_decay=0.01)
-    for _ in range(EPOCHS):
+    for _ in range(epochs):
         model.train()
         order = rng.permutation(len(videos))
         for i in range(0, len(order), batch):
@@ -134,7 +134,9 @@ def batch_loss(model: Scorer, videos: list[LoadedVideo]) -> Tensor:
     return torch.stack(losses).mean()
 
 
-def write_trajectories(name: str, data: Path, out: Path, *, seed: int) -> None:
+def write_trajectories(
+    name: str, data: Path, out: Path, *, seed: int, epochs: int = EPOCHS
+) -> None:
     """Trains every family on every fold, and writes one npz."""
     videos, classes = load_dataset(name, data)
     num_folds = 2 if name == "cholec80" else 3
@@ -155,7 +157,8 @@ def write_trajectories(name: str, data: Path, out: Path, *, seed: int) -> None:
             train = [v for v, f in zip(videos, fold_V, strict=True) if f != fold]
             held = [v for v, f in zip(videos, fold_V, strict=True) if f == fold]
             batch = 2 if name == "cholec80" else 1
-            for model in trained_models(train, spec, batch=batch, seed=seed * 100 + fold):
+            own_seed = seed * 100 + fold
+            for model in trained_models(train, spec, batch=batch, seed=own_seed, epochs=epochs):
                 for v in held:
                     kept.setdefault(f"logp__{family}__{v.id}", []).append(
                         predict(model, v.features_TD)
@@ -193,11 +196,14 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--epochs", type=int, default=EPOCHS)
     parser.add_argument("--datasets", nargs="+", default=DATASETS, choices=DATASETS)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     for name in arguments.datasets:
-        write_trajectories(name, arguments.data, arguments.out, seed=arguments.seed)
+        write_trajectories(
+            name, arguments.data, arguments.out, seed=arguments.seed, epochs=arguments.epochs
+        )
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 .venv/bin/python benchmarks/ensemble_rules.py [--half choosing|reporting] ROOT…
 
-Give runs whose planted errors are others than those reported on: `findings.py --seed 1`. With
+Give runs whose planted errors are others than those reported on: `frame_scores.py --seed 1`. With
 `--half`, only the videos of half of the people count, as in `holdout.py`.
 """
 

@@ -23,7 +23,8 @@ from rich.console import Console
 from csl_dist.cluster.session import connect
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import FeaturesConfig, RunConfig, parse_config
-from csl_dist.features.encoders import Encoder, build_resnet, torchvision
+from csl_dist.features.encoders import Encoder
+from csl_dist.features.families.resnet import Resnet, torchvision
 from csl_dist.features.stage import extract
 from csl_dist.training.inputs import open_inputs
 
@@ -102,7 +103,7 @@ def forward_rate() -> float:
 @torch.inference_mode()
 def loop_rate(video: Path) -> float:
     """Frames per second of what one would write in a page: PyAV, torchvision, one process."""
-    network = build_resnet(FeaturesConfig(weights="random")).eval()
+    network = Resnet(FeaturesConfig(weights="random")).whole_network().eval()
     network.fc = torch.nn.Identity()
     transform = torchvision().models.ResNet18_Weights.IMAGENET1K_V1.transforms()
     begun = time.perf_counter()

@@ -50,9 +50,14 @@ def print_figures(figures: Figures, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(figures))
         return
+    width = max(20, *(len(name) + 2 for name in figures))
     for name, value in figures.items():
         if isinstance(value, Mapping):
-            parts = (f"{key} {number:,}" for key, number in value.items())
-            print(f"{name:<20}{'  '.join(parts)}")
+            parts = (f"{key} {_shown(part)}" for key, part in value.items())
+            print(f"{name:<{width}}{'  '.join(parts)}")
         else:
-            print(f"{name:<20}{value:>10,}")
+            print(f"{name:<{width}}{_shown(value):>10}")
+
+
+def _shown(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int | float) else str(value)

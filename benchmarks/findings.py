@@ -1,105 +1,88 @@
-"""Which score finds planted errors in real data: a table of AUC and average precision.
+"""Findings as edits against all rivals, on five real datasets with planted errors.
 
-.venv/bin/python benchmarks/findings.py --data ../shared/data --work /tmp/findings/real --seed 0
+.venv/bin/python benchmarks/findings.py run --trajectories TRAJ --work RUNS
+.venv/bin/python benchmarks/findings.py report --work RUNS
+.venv/bin/python benchmarks/findings.py files --trajectories TRAJ
 
-Runs `csl run` on five datasets of ready features (see real_data.py) with errors planted by
-`corrupt.seed`, and prints one Markdown table for each kind of error. With `--seed 1` other errors
-are planted in other videos: defaults were chosen there, and are reported with `--seed 0`.
+`run` audits every dataset under every setting, going on from what is there; edit_trajectories.py
+writes the trajectories first. Half of the videos of a setting have errors. `report` prints tables
+of every second person's videos, on which nothing was chosen (`--half choosing` prints the others').
+Constants of the calibration are fitted on the other four datasets, on the choosing half.
 """
 
 import argparse
-import json
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
-import pandas as pd
-from real_data import DATASETS, write_real_dataset
+import numpy as np
+from edit_settings import EmissionCache, load
+from findings_report import Report, markdown
+from findings_runs import run_all
+from real_data import DATASETS
+from sklearn.metrics import average_precision_score, roc_auc_score
 
-from csl_dist.evaluate.baselines import BASELINES
-from csl_dist.measures import SCORE_NAMES
-
-METRICS = {"auc_micro": "AUC", "average_precision": "AP"}
-
-
-def run_dataset(name: str, data: Path, work: Path, seed: int) -> Path:
-    """Audits a dataset, going on from what is there; returns the run root."""
-    config = work / name / "csl.yaml"
-    if not config.exists():
-        write_real_dataset(name, data, work / name)
-    root = work / name / f"seed{seed}"
-    command = [sys.executable, "-c", "from csl_dist.cli import main; main()", "run", str(config)]
-    options = [f"root={root}", f"corrupt.seed={seed}"]
-    subprocess.run(
-        [*command, *(part for option in options for part in ("--set", option))],
-        check=True,
-        stdout=sys.stderr,
-    )
-    return root
+from csl_dist.data.mistakes import foreign_labels, mixed_up_files
+from csl_dist.flag.edits.files import file_matches
+from csl_dist.flag.edits.findings import (
+    ListName,
+)
 
 
-def metrics_frame(roots: dict[str, Path]) -> pd.DataFrame:
-    """One row for each dataset, scorer, kind, score and metric."""
-    rows = []
-    for dataset, root in roots.items():
-        metrics = json.loads((root / "audits/0001/metrics.json").read_text())
-        for scorer, kinds in metrics["scorers"].items():
-            for kind, by_name in kinds.items():
-                for score, values in by_name.items():
-                    for metric, heading in METRICS.items():
-                        if metric in values:
-                            value = 100 * values[metric][0]
-                            rows.append((dataset, scorer, kind, score, heading, value))
-    columns = ["dataset", "scorer", "kind", "score", "metric", "value"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-def kind_table(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """Scores by scorer in rows; `AUC / AP` of each dataset, and their means, in columns."""
-    wide = frame[frame.kind == kind].pivot_table(
-        index=["scorer", "score"], columns=["dataset", "metric"], values="value", sort=False
-    )
-    for heading in METRICS.values():
-        values = pd.DataFrame(wide.xs(heading, axis=1, level="metric"))
-        wide["mean", heading] = values.mean(axis=1)
-    datasets = list(dict.fromkeys(wide.columns.get_level_values("dataset")))
-    order = {name: i for i, name in enumerate([*SCORE_NAMES, *BASELINES])}
-    wide = wide.sort_index(level="score", key=lambda s: s.map(order), sort_remaining=False)
-    wide = wide.sort_index(level="scorer", ascending=False, sort_remaining=False, kind="stable")
-    return pd.DataFrame(
-        {
-            dataset: [
-                f"{auc:.1f} / {ap:.1f}"
-                for auc, ap in wide[dataset][list(METRICS.values())].to_numpy()
-            ]
-            for dataset in datasets
-        },
-        index=wide.index,
-    )
-
-
-def markdown(table: pd.DataFrame) -> str:
-    """A Markdown table with the index as its first columns."""
-    flat = table.reset_index()
-    lines = [flat.columns.tolist(), ["---"] * flat.shape[1], *flat.to_numpy().tolist()]
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+def files_table(trajectories: Path, datasets: list[str]) -> str:
+    """Two pairs of label files changed places: is the gain by another file highest for these?"""
+    lines: list[list[Any]] = [["", "AUC of videos", "AP", "right file", "named, no pair"]]
+    for name in datasets:
+        data = load(trajectories, name)
+        logp = {v: EmissionCache(data, [1.0] * 3).of(v, None, None).logp_TC for v in data.ids}
+        values = []
+        for seed in range(5):
+            lengths = {v: len(data.labels[v]) for v in data.ids}
+            swapped = mixed_up_files(lengths, num_pairs=2, seed=seed)
+            labels = {
+                v: foreign_labels(data.labels[swapped.get(v, v)], lengths[v]) for v in data.ids
+            }
+            matches = file_matches(logp, labels)
+            wrong = [v in swapped for v in matches]
+            gain = [m.gain for m in matches.values()]
+            named = [m for m in matches.values() if m.takes_back]
+            values.append(
+                [
+                    100 * roc_auc_score(wrong, gain),
+                    100 * average_precision_score(wrong, gain),
+                    100
+                    * np.mean([matches[v].other == swapped[v] for v in swapped if v in matches]),
+                    sum(m.video not in swapped for m in named),
+                ]
+            )
+        lines.append([name, *(f"{x:.1f}" for x in np.mean(values, axis=0))])
+    return markdown(lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("command", choices=("run", "report", "files"))
+    parser.add_argument("--trajectories", type=Path)
+    parser.add_argument("--work", type=Path)
+    parser.add_argument("--half", choices=("reporting", "choosing"), default="reporting")
     parser.add_argument("--datasets", nargs="+", default=DATASETS, choices=DATASETS)
     arguments = parser.parse_args()
-    roots = {
-        name: run_dataset(name, arguments.data, arguments.work, arguments.seed)
-        for name in arguments.datasets
-    }
-    frame = metrics_frame(roots)
-    for kind in frame.kind.unique():
-        print(f"\n{kind}: AUC / average precision, planting seed {arguments.seed}\n")
-        print(markdown(kind_table(frame, kind)))
+    if arguments.command == "run":
+        run_all(arguments.trajectories, arguments.work, arguments.datasets)
+        return
+    if arguments.command == "files":
+        print(files_table(arguments.trajectories, arguments.datasets))
+        return
+    report = Report(arguments.work, arguments.half)
+    print(f"\nFrames, AUC / AP, {arguments.half} half\n\n{report.frame_table()}")
+    for dataset in report.datasets:
+        print(f"\n{dataset}\n\n{report.frame_table(dataset=dataset)}")
+    print(f"\nBehind a rival by more than 2 points\n\n{report.behind_table()}")
+    print(f"\nPrecision in the worst frames\n\n{report.budget_table()}")
+    print(f"\nFindings, %\n\n{report.findings_report()}")
+    print(f"\nFindings beside rivals, AP in %\n\n{report.rival_findings()}")
+    print(f"\nFalse findings\n\n{report.false_flags()}")
+    for name in ListName:
+        print(f"\nReliability, {name}\n\n{report.reliability_table(list_name=name)}")
 
 
 if __name__ == "__main__":

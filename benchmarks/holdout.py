@@ -2,7 +2,7 @@
 
 .venv/bin/python benchmarks/holdout.py --work DIR
 
-Reads the runs that `findings.py` left in DIR. The choice is made on every other person's videos
+Reads the runs that `frame_scores.py` left in DIR. The choice is made on every other person's videos
 (Cholec80: every other video) with the errors of `--seed 1`, by the mean average precision over
 datasets and kinds of error; reported are the others' videos with the errors of `--seed 0`.
 """

@@ -35,8 +35,13 @@ from csl_dist.lint.run import lint
 from csl_dist.lint.sequences import LabelSequence, Step
 from csl_dist.lint.statistics.background import background
 from csl_dist.lint.statistics.constants import CONSTANTS, OrderConstants
-from csl_dist.lint.statistics.evidence import OrderEvidence, order_evidence, video_evidence
-from csl_dist.lint.statistics.grammar import Grammar
+from csl_dist.lint.statistics.evidence import (
+    order_evidence,
+    precedence_shares,
+    segment_swaps,
+    video_evidence,
+)
+from csl_dist.lint.statistics.grammar import Grammar, first_occurrences
 from csl_dist.lint.statistics.planted import (
     Plant,
     drop_step,
@@ -61,7 +66,10 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "precedence_given_up": (0.0, 0.25, 0.5, 0.75, 1.0),
 }
 """Values that constants may have; the extreme ones switch their part of the score off."""
-VIEWS = ("order", "swap", "surprise", "precedence")
+EVIDENCE = ("order", "swap", "surprise", "precedence")
+VIEWS = (*EVIDENCE, "plain swap", "plain precedence")
+"""What lint says, and beside it the simplest form of both ideas on the same swaps."""
+PLAIN_SMOOTHING = 0.5
 BINS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.01)
 ERROR_RATE = 0.01
 """Of the segments with a planted error, as lint assumes."""
@@ -254,16 +262,47 @@ def planted_in(
                 if rng.random() < share:
                     codes, places = swap_neighbours(codes, codes, rng) or (codes, places)
                 if len(codes):
-                    add(judged, video_evidence(grammar, grammar.tables_of(video), codes), places)
+                    add(judged, grammar, grammar.tables_of(video), codes, places)
     return judged
 
 
-def add(judged: Judged, evidence: OrderEvidence, places: IntArray) -> None:
-    for view in VIEWS:
+def add(
+    judged: Judged, grammar: Grammar, tables: tuple[int, ...], codes: IntArray, places: IntArray
+) -> None:
+    """What the present counts say of a sequence of classes of which some places are wrong."""
+    evidence = video_evidence(grammar, tables, codes)
+    for view in EVIDENCE:
         judged.scores[view].append(getattr(evidence, view))
+    judged.scores["plain swap"].append(plain_swap(grammar, tables, codes))
+    judged.scores["plain precedence"].append(plain_precedence(grammar, tables, codes))
     wrong = np.zeros(len(evidence.order), np.int64)
     wrong[places] = 1
     judged.wrong.append(wrong)
+
+
+def plain_swap(grammar: Grammar, tables: tuple[int, ...], codes: IntArray) -> FloatArray:
+    """Gain of each segment's better swap under a bigram of segments, start and end included."""
+    edge, states = grammar.tables.edge, grammar.tables.num_classes + 1
+
+    def log(first: IntArray, second: IntArray) -> FloatArray:
+        pairs, rows = grammar.transitions(tables[-1], first, second)
+        return np.log((pairs + PLAIN_SMOOTHING) / (rows + PLAIN_SMOOTHING * states))
+
+    chain = np.concatenate([[edge], codes, [edge]])
+    before, left, right, after = (chain[k : len(chain) - 3 + k] for k in range(4))
+    gains = log(before, right) + log(right, left) + log(left, after)
+    gains -= log(before, left) + log(left, right) + log(right, after)
+    return segment_swaps(gains)
+
+
+def plain_precedence(grammar: Grammar, tables: tuple[int, ...], codes: IntArray) -> FloatArray:
+    """Sum of the positive log((1-p)/p) over all other steps of the video."""
+    classes, places = first_occurrences(codes)
+    _, _, share = precedence_shares(grammar, tables[-1], classes)
+    np.fill_diagonal(share, 0.5)
+    result = np.zeros(len(codes))
+    result[places] = np.maximum(np.log((1 - share) / share), 0).sum(axis=1)
+    return result
 
 
 def planted_in_all(
@@ -287,7 +326,7 @@ def planted_in_all(
         own[places] = 1
         wrong.append(own)
     evidence = order_evidence(Grammar(corpus_of(planted), constants))
-    return Judged(scores={view: [getattr(evidence, view)] for view in VIEWS}, wrong=wrong)
+    return Judged(scores={view: [getattr(evidence, view)] for view in EVIDENCE}, wrong=wrong)
 
 
 def print_real(data: Path) -> None:
@@ -324,12 +363,12 @@ def judged_recordings(
     with_errors = np.array([bool(tags) for _, tags in recordings])
     for video in np.flatnonzero(with_errors).tolist():
         left_out = np.flatnonzero(with_errors) if clean_reference else np.array([video])
-        with grammar.without(left_out):
-            evidence = video_evidence(grammar, grammar.tables_of(video), grammar.codes(video))
         tags = recordings[video][1]
         ordered = [sequences[video].steps[i] for i in _file_order(grammar.corpus, video)]
         places = [i for i, step in enumerate(ordered) if "Order Error" in tags[step]]
-        add(judged, evidence, np.array(places, np.int64))
+        with grammar.without(left_out):
+            tables, codes = grammar.tables_of(video), grammar.codes(video)
+            add(judged, grammar, tables, codes, np.array(places, np.int64))
     return judged
 
 

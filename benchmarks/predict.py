@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -76,6 +76,7 @@ def bench_predict(repeats: int, cases: Sequence[str] = tuple(CASES)) -> dict[str
             medians = {key: median(r[key] for r in rounds) for key in rounds[0]}
             if name == "vit_b_512":
                 figures["rerun_share"] = round(bench.rerun_seconds() / bench.last_seconds, 4)
+                figures["fast_over_exact"] = round(bench.fast_over_exact(repeats), 2)
             if name == "small":
                 ratios = [bench.seconds(1) / bench.seconds(2) for _ in range(repeats)]
                 figures["two_over_one"] = round(median(ratios), 2)
@@ -135,6 +136,18 @@ class _CaseBench:
             publish(self._stage, plans, pool)
             return time.perf_counter() - begun
 
+    def fast_over_exact(self, repeats: int) -> float:
+        """How many times the speed `predict.precision: fast` has, turn about."""
+        stage, num_cores = self._stage, os.cpu_count() or 1
+        fast = replace(stage, inputs=_open(self._case, self._folder, precision="fast"))
+        ratios = []
+        for _ in range(repeats):
+            exact_seconds = self.seconds(num_cores)
+            self._stage, self._inputs = fast, fast.inputs
+            ratios.append(exact_seconds / self.seconds(num_cores))
+            self._stage, self._inputs = stage, stage.inputs
+        return median(ratios)
+
     def rerun_seconds(self) -> float:
         """What an audit takes to find that all is predicted."""
         return seconds_of(lambda: predict(self._stage))
@@ -174,13 +187,14 @@ def _video_losses(model: Scorer, features_TD: Tensor, labels_T: Tensor) -> Tenso
     return cross_entropy(logits_TC, labels_T, reduction="none")
 
 
-def _open(case: Case, folder: Path) -> Inputs:
+def _open(case: Case, folder: Path, *, precision: str = "exact") -> Inputs:
     data = {
         "root": str(folder / "run"),
         "dataset": {"path": str(folder / "data")},
         "scorers": {"model": {"model": case.model, "arguments": case.arguments}},
         "train": {"epochs": case.num_checkpoints},
         "audit": {"swapped_copies": 0},
+        "predict": {"precision": precision},
     }
     inputs = open_inputs(parse_config(data, where="the benchmark"))
     assert len(inputs.run.dataset.in_split(Split.AUDIT)) == case.num_videos

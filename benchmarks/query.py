@@ -21,7 +21,7 @@ from figures import parser_of, positive, print_figures, seconds_of
 from csl_dist.audit.reader import Audit, open_audit
 from csl_dist.config import ManifestConfig, RunConfig, ScorerConfig
 from csl_dist.pipeline import put_run
-from csl_dist.predict.trajectories import QUERY_CHUNK_FRAMES
+from csl_dist.predict.trajectories import chunk_frames
 from csl_dist.training.inputs import open_inputs
 from csl_dist.types import Split
 
@@ -118,7 +118,11 @@ def _write_h5py(path: Path, audit: Audit) -> h5py.File:
         file.create_dataset(
             "log_probability",
             data=trajectory.read().astype(np.float16),
-            chunks=(num_checkpoints, min(num_frames, QUERY_CHUNK_FRAMES), num_classes),
+            chunks=(
+                num_checkpoints,
+                chunk_frames(num_frames, 2 * num_checkpoints * num_classes),
+                num_classes,
+            ),
         )
     return h5py.File(path)
 

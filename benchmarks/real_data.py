@@ -1,4 +1,4 @@
-"""Five real datasets of ready features, written as manifests with configs that plant errors.
+"""Real datasets of ready features, written as manifests with configs that plant errors.
 
 Nothing of the data is part of the project; the folder is given on the command line. Features are
 standardised over the whole dataset, and label files have one class name per frame.
@@ -17,6 +17,8 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 from builder import MadeVideo, write_manifest
 
 DATASETS = ("knot_tying", "needle_passing", "50salads", "gtea", "cholec80")
+HAPT_FRAMES = 10
+"""Rows of HAPT's sensors, 50 a second, that make a frame."""
 CHOLEC80_SECONDS = 5
 """Cholec80's phases last minutes: one frame in so many seconds is used."""
 
@@ -56,7 +58,8 @@ def config_of(name: str, folder: Path) -> dict[str, Any]:
 
 def fps(name: str) -> float:
     """Frames per second of the features; 50Salads' and GTEA's are said to be about these."""
-    return {"cholec80": 1 / CHOLEC80_SECONDS, "50salads": 1.0, "gtea": 5.0}.get(name, 30.0)
+    known = {"cholec80": 1 / CHOLEC80_SECONDS, "50salads": 1.0, "gtea": 5.0, "hapt": 5.0}
+    return known.get(name, 30.0)
 
 
 def gestures(name: str, data: Path) -> Iterator[MadeVideo]:
@@ -107,6 +110,24 @@ def tools(name: str, data: Path) -> Iterator[MadeVideo]:
         )
 
 
+def sensors(name: str, data: Path) -> Iterator[MadeVideo]:
+    """HAPT: means and deviations of a phone's six sensors, activities by number."""
+    arrays = np.load(data / "hapt/hapt_raw_50hz.npz")
+    for key in sorted(arrays):
+        if not key.endswith("__y"):
+            continue
+        labels = arrays[key][: len(arrays[key]) // HAPT_FRAMES * HAPT_FRAMES]
+        x_TRD = arrays[key.replace("__y", "__x")][: len(labels)].reshape(-1, HAPT_FRAMES, 6)
+        middle_T = labels[HAPT_FRAMES // 2 :: HAPT_FRAMES]
+        yield MadeVideo(
+            id=key.removesuffix("__y"),
+            features_TD=np.concatenate([x_TRD.mean(axis=1), x_TRD.std(axis=1)], axis=1),
+            names_T=["-" if label < 0 else f"activity {label}" for label in middle_T],
+            split="audit",
+            group=key.split("_")[0],
+        )
+
+
 def cholec80_split(video: str) -> str:
     number = int(video.removeprefix("video"))
     return "train" if number <= 50 else "val" if number <= 60 else "audit"
@@ -118,4 +139,5 @@ READERS = {
     "50salads": class_scores,
     "gtea": class_scores,
     "cholec80": tools,
+    "hapt": sensors,
 }

@@ -9,6 +9,7 @@ epochs and the encoder's weights differ; every stage's bytes are compared.
 """
 
 import json
+import sys
 from fractions import Fraction
 from itertools import cycle
 from pathlib import Path
@@ -18,11 +19,11 @@ from figures import parser_of, positive, print_figures
 from rich.console import Console
 
 from csl_dist import pipeline
-from csl_dist.cli.plan import footage_of
-from csl_dist.config import CNN, RunConfig, load_config
-from csl_dist.cost.plan import GPUS, Machines, plan_run
+from csl_dist.config import RunConfig, load_config
 from csl_dist.data.layouts.cholec80 import PHASES
-from csl_dist.training.inputs import open_inputs
+
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
+from stage_bytes import planned_bytes, stored_bytes
 
 CONFIG = Path(__file__).parents[1] / "configs" / "cholec80.yaml"
 FPS = 25
@@ -58,29 +59,6 @@ def write_clip(source: Path, path: Path, seconds: int, *, skip: int) -> int:
             count += 1
         writing.mux(stream.encode())
     return count
-
-
-def measured_bytes(config: RunConfig) -> dict[str, int]:
-    """What lies in the run root, by the plan's stages."""
-    root, inputs = Path(config.root), open_inputs(config)
-    base, adapted = inputs.features.base, inputs.features.adapted
-    store = root / "features.zarr"
-    found = {"extract": size(store / base.encoder)}
-    if adapted is not None:
-        folds = [fold.index for fold in inputs.run.dataset.folds]
-        found["sample"] = found["extract"]
-        found["adapt"] = sum(size(folder) for folder in (root / CNN).glob("fold-*"))
-        found["extract"] = sum(size(store / adapted(fold).encoder) for fold in folds)
-    for scorer in config.scorers:
-        scores = sum(size(folder) for folder in root.glob(f"scores.zarr/*/{scorer}"))
-        found[f"audit {scorer}"] = size(root / scorer / "trajectories.zarr") + scores
-        if scorer != CNN:
-            found[f"train {scorer}"] = sum(size(f) for f in (root / scorer).glob("fold-*"))
-    return found
-
-
-def size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def main() -> None:
@@ -125,9 +103,7 @@ def main() -> None:
 
 def compared(config: RunConfig) -> dict[str, dict[str, float]]:
     """Planned and measured megabytes of every stage of a run that is done."""
-    machines = Machines(num_gpus=1, gpu=GPUS["a100"], utilisation=0.3, cpus_per_gpu=8)
-    planned = {s.stage: s.num_bytes for s in plan_run(config, footage_of(config), machines)}
-    measured = measured_bytes(config)
+    planned, measured = planned_bytes(config), stored_bytes(config)
     return {
         stage: {
             "planned_mb": round(planned[stage] / 1e6, 3),

@@ -27,7 +27,7 @@ from edit_trajectories import (
     predict,
     trained_models,
 )
-from edits import our_scores, wrong_frames
+from findings_runs import our_scores, wrong_frames
 from real_data import DATASETS, fps
 from sklearn.metrics import average_precision_score, roc_auc_score
 

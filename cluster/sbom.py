@@ -8,10 +8,18 @@ Libraries inside wheels are listed too where they say so themselves: FFmpeg insi
 
 import argparse
 import json
+import re
 import sys
 from importlib.metadata import Distribution, distributions
+from pathlib import Path
 from typing import Any
 
+TEXTS = {
+    "Redistribution and use in source and binary forms": "BSD",
+    "Permission is hereby granted, free of charge": "MIT",
+    "Apache License": "Apache",
+}
+"""Sentences by which licences are known."""
 MAX_LICENCE = 60
 """Characters; some packages put the whole text where the name belongs."""
 
@@ -25,9 +33,24 @@ def licence_of(package: Distribution) -> str:
         if value.startswith("License ::") and value.count(" :: ") > 1
     ]
     given = metadata.get("License-Expression") or metadata.get("License") or ""
-    first = given.strip().splitlines()[0] if given.strip() else ""
-    named = first if 0 < len(first) <= MAX_LICENCE else ""
-    return named or ", ".join(trove) or "not stated"
+    lines = given.strip().splitlines() or [""]
+    named = lines[0] if len(lines[0]) <= MAX_LICENCE and re.search("[A-Za-z]", lines[0]) else ""
+    # Of a whole text, the first line is a heading, and the classifier says more.
+    named = named if len(lines) == 1 else ", ".join(trove) or named
+    if named in ("", "UNKNOWN"):
+        named = ", ".join(trove)
+    return named or _licence_by_its_text(package) or "not stated"
+
+
+def _licence_by_its_text(package: Distribution) -> str:
+    """What a package's licence file says, where its metadata say nothing."""
+    for file in package.files or ():
+        if "licen" in file.name.lower() and ".dist-info" in str(file):
+            text = " ".join(Path(str(file.locate())).read_text(errors="replace").split())
+            for words, name in TEXTS.items():
+                if words in text:
+                    return f"{name}, by its text"
+    return ""
 
 
 def packages() -> list[dict[str, str]]:
