@@ -1,13 +1,14 @@
-"""Writes docs/config.md from the docstrings of csl_dist/config.py."""
+"""Writes docs/config.md from the docstrings of csl_dist/config."""
 
 import ast
 from pathlib import Path
 
-SOURCE = Path(__file__).parents[1] / "csl_dist" / "config.py"
+SOURCE = Path(__file__).parents[1] / "csl_dist" / "config"
+MODULES = ("dataset.py", "stages.py", "run.py")
 TARGET = Path(__file__).parent / "config.md"
 HEAD = """# Every config value
 
-Made from [csl_dist/config.py](../csl_dist/config.py) by `python docs/config_reference.py`; a test
+Made from [csl_dist/config](../csl_dist/config) by `python docs/config_reference.py`; a test
 keeps the two alike. A config is a YAML file of sections; any value can be set on the command line
 as `--set section.key=value`. "Paper" is what the paper used, where it says so. `csl init` writes
 the values that fit your data and machine, each with its reason.
@@ -24,6 +25,9 @@ TITLES = {
     "ActivityNetConfig": "dataset, `layout: activitynet`",
     "SplitLists": "dataset.splits, as lists",
     "AdaptConfig": "features.adapt",
+    "EncoderConfig": "features and each of features.beside: the encoder",
+    "BesideConfig": "features.beside: also",
+    "FeaturesConfig": "features: the rest",
     "ScorerConfig": "scorers.NAME",
     "WhenGrown": "train.refresh, by growth",
 }
@@ -61,10 +65,10 @@ def shown_default(default: str) -> str:
 
 def reference() -> str:
     """The page."""
-    tree = ast.parse(SOURCE.read_text())
     sections = {
         node.name: node
-        for node in tree.body
+        for module in MODULES
+        for node in ast.parse((SOURCE / module).read_text()).body
         if isinstance(node, ast.ClassDef) and node.decorator_list
     }
     ordered = [*ORDER, *(name for name in sections if name not in ORDER)]
