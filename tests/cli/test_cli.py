@@ -69,6 +69,7 @@ def test_check_names_every_problem_at_once(small_dataset: Path, tmp_path: Path) 
     config = tmp_path / "c.yaml"
     config.write_text(
         f"root: {tmp_path}/run\ndataset: {{path: {broken}}}\nfeatures: {{weights: random}}\n"
+        "scorers: {framewise: {}}\ntrain: {epochs: 2}\n"  # what any disk has room for
     )
     result = csl("check", config)
     assert result.returncode == 2
