@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -46,8 +47,15 @@ def init(
     """Look at a dataset on disk or in a bucket; write a config that fits it and this machine."""
     from csl_dist.cost.recipes import RecipeName, chosen_settings, recipe_text, this_machine
     from csl_dist.data.facts import dataset_facts
-    from csl_dist.data.init import config_text, draft_config, with_even_folds, with_settings
+    from csl_dist.data.init import (
+        config_text,
+        draft_config,
+        with_even_folds,
+        with_group,
+        with_settings,
+    )
     from csl_dist.data.layouts import read_dataset, read_labelled
+    from csl_dist.data.splits import with_patterns
     from csl_dist.storage.files import place
 
     if os.path.lexists(out):
@@ -60,6 +68,9 @@ def init(
     problems = usable.problems
     # Labels tell much even where no video was found.
     dataset = usable if usable.videos else read_labelled(section)
+    draft = with_group(draft, dataset)
+    section = _parsed(config_text(draft, name), out).dataset
+    dataset = replace(dataset, videos=with_patterns(dataset.videos, section))
     facts, machine = dataset_facts(dataset), this_machine()
     sections = chosen_settings(RecipeName(recipe), facts, machine)
     settings = {key: (choice.value, choice.why) for key, choice in sections["dataset"].items()}

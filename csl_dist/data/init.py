@@ -4,8 +4,9 @@ The user's folder is only read: a manifest that is made for it goes beside the c
 """
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -16,7 +17,7 @@ from csl_dist.data.layouts.documents import DocumentLayout
 from csl_dist.data.layouts.guessed import draft_table
 from csl_dist.data.layouts.label_files import files_at
 from csl_dist.data.layouts.label_sets import SegmentTracks
-from csl_dist.data.layouts.layout import Draft
+from csl_dist.data.layouts.layout import Draft, FolderLayout
 from csl_dist.data.media.sources import MediaNeed
 from csl_dist.data.splits import balanced_seed
 from csl_dist.data.tracks import SegmentTrack
@@ -31,6 +32,16 @@ MEDIA_WORDS = {
 }
 NEAREST = 3
 """Layouts that are named where none fits."""
+PERSON = re.compile(
+    r"(?<![A-Za-z0-9])(p|s|u|h|sub|subj|subject|person|participant|patient|user|surgeon)[0-9]+"
+    r"(?![A-Za-z0-9])",
+    re.IGNORECASE,
+)
+"""Who is seen, in ids such as `Knot_Tying_S02_T01` or `P03_cam01`."""
+JIGSAWS_SURGEON = "^(?:Suturing|Needle_Passing|Knot_Tying)_([A-Z])[0-9]{3}$"
+"""In ids as JIGSAWS was published, such as `Suturing_B001`."""
+VIDEOS_A_PERSON = 1.5
+"""In the mean, at the least: where nearly every video has its own, nothing is kept together."""
 
 
 def recognise(path: AnyPath, *, media: MediaNeed = "required") -> str:
@@ -44,9 +55,7 @@ def recognise(path: AnyPath, *, media: MediaNeed = "required") -> str:
     try:
         draft_table(path)
     except DataError as error:
-        # Fewest missing parts first: a folder that lacks its videos is nearer than another kind.
-        # Of formats, first those that have files of such an ending here.
-        near = sorted(lacking, key=lambda name: (len(lacking[name]), not _has_files(name, path)))
+        near = sorted(lacking, key=lambda name: (_distance(name, path), len(lacking[name])))
         near = near[:NEAREST]
         others = [name for name in LAYOUTS if name not in near]
         reasons = "; ".join(f"{name} lacks {', '.join(lacking[name])}" for name in near)
@@ -58,10 +67,17 @@ def recognise(path: AnyPath, *, media: MediaNeed = "required") -> str:
     return "segments"
 
 
-def _has_files(name: str, path: AnyPath) -> bool:
-    """Whether there are files that a format of documents might have, by their names."""
+def _distance(name: str, path: AnyPath) -> int:
+    """0 where one of a layout's folders is there, 1 for files of a format's ending, 2 for none.
+
+    A folder that lacks its videos is nearer than another kind.
+    """
     layout = LAYOUTS[name]
-    return not isinstance(layout, DocumentLayout) or bool(files_at(path, layout.format))
+    if isinstance(layout, FolderLayout):
+        num_parts = len(layout.label_parts) + len(layout.media_parts)
+        return 0 if len(layout.missing(path)) < num_parts else 2
+    is_like = isinstance(layout, DocumentLayout) and files_at(path, layout.format)
+    return 1 if is_like else 2
 
 
 def draft_config(layout: str, path: AnyPath, out: Path) -> Draft:
@@ -102,6 +118,35 @@ def with_settings(
         dataset=draft.dataset | {key: value for key, (value, _) in chosen.items()},
         notes=draft.notes | {key: why for key, (_, why) in chosen.items()},
     )
+
+
+def with_group(draft: Draft, dataset: Dataset) -> Draft:
+    """The draft with a pattern of who is seen, where it has folds and ids tell it.
+
+    A person has habits: a model that has seen them elsewhere takes their odd labels for usual.
+    """
+    is_known = "group" in draft.dataset or any(video.group for video in dataset.videos)
+    pattern = guessed_group([video.id for video in dataset.videos])
+    if "folds" not in draft.dataset or is_known or pattern is None:
+        return draft
+    return replace(
+        draft,
+        dataset=draft.dataset | {"group": pattern},
+        notes=draft.notes | {"group": "who is seen, by the ids: a person stays in one fold"},
+    )
+
+
+def guessed_group(ids: Sequence[str]) -> str | None:
+    """A pattern that finds who is seen in every id; None where ids do not tell that."""
+    found = [PERSON.search(video) for video in ids]
+    words = {match.group(1) for match in found if match}
+    pattern = f"(?<![A-Za-z0-9]){words.pop()}[0-9]+" if len(words) == 1 else JIGSAWS_SURGEON
+    people = [re.search(pattern, video) for video in ids]
+    if not all(people):
+        return None
+    num_people = len({match.group(match.lastindex or 0) for match in people if match})
+    enough = num_people >= 2 and len(ids) >= VIDEOS_A_PERSON * num_people
+    return pattern if enough else None
 
 
 def with_even_folds(draft: Draft, dataset: Dataset) -> Draft:

@@ -1,3 +1,4 @@
+import re
 import shutil
 from pathlib import Path
 
@@ -12,7 +13,14 @@ from csl_dist.cli import main  # noqa: F401  registers every command
 from csl_dist.cli.app import app
 from csl_dist.config import load_config
 from csl_dist.data.check import look_at_videos
-from csl_dist.data.init import config_text, draft_config, recognise, with_even_folds, with_settings
+from csl_dist.data.init import (
+    config_text,
+    draft_config,
+    guessed_group,
+    recognise,
+    with_even_folds,
+    with_settings,
+)
 from csl_dist.data.layouts import open_dataset
 from csl_dist.errors import DataError
 from csl_dist.types import Media
@@ -237,3 +245,54 @@ def test_unknown_folder_names_formats_of_the_files_that_are_there(tmp_path: Path
     touch(tmp_path / "x.xml", "<a/>")
     with pytest.raises(DataError, match=r"cvat lacks a file \*.xml of that form"):
         recognise(tmp_path)
+
+
+def test_folder_that_lacks_only_its_media_names_its_own_layout_first(tmp_path: Path) -> None:
+    write_mstcn(tmp_path)
+    shutil.rmtree(tmp_path / "features")
+    (tmp_path / "mapping.txt").unlink()
+    with pytest.raises(DataError, match="layouts: mstcn lacks mapping.txt, features"):
+        recognise(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("ids", "people"),
+    [
+        (["Tie_S02_T01", "Tie_S02_T02", "Tie_S10_T01"], ["S02", "S02", "S10"]),
+        (["P03_cam01_P03_tea", "P04_cam01_P04_tea", "P04_cam02_P04_tea"], ["P03", "P04", "P04"]),
+        (["Suturing_B001", "Suturing_B002", "Suturing_C001"], ["B", "B", "C"]),
+        (["case01", "case02", "case03"], None),
+        (["S1_a", "S2_a", "S3_a", "S4_b"], None),
+        (["S1_a", "S1_b", "P1_a", "P1_b"], None),
+        (["trial_T01", "trial_T01b", "S2_x", "S2_y"], None),
+    ],
+)
+def test_people_are_told_from_ids_where_each_is_seen_more_than_once(
+    ids: list[str], people: list[str] | None
+) -> None:
+    pattern = guessed_group(ids)
+    if people is None:
+        assert pattern is None
+        return
+    assert pattern is not None
+    found = [re.search(pattern, video) for video in ids]
+    assert [match and match.group(match.lastindex or 0) for match in found] == people
+
+
+def test_init_keeps_a_persons_videos_in_one_fold(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    for person in range(4):
+        for trial in range(2):
+            name = f"Knot_Tying_S{person:02d}_T{trial:02d}"
+            touch(data / f"gestures/{name}.txt", "1 60 G1 \n61 120 G2 \n")
+            np.save(touch(data / f"kinematics/{name}.npy", ""), np.random.rand(120, 3))
+    out = tmp_path / "csl.yaml"
+    result = CliRunner().invoke(app, ["init", "auto", str(data), "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    dataset = open_dataset(load_config(out).dataset)
+    assert len(dataset.folds) > 1
+    for fold in dataset.folds:
+        trained, held_out = (
+            {v.split("_")[2] for v in part} for part in (fold.train, fold.held_out)
+        )
+        assert not trained & held_out
