@@ -76,7 +76,7 @@ def init(
     settings = {key: (choice.value, choice.why) for key, choice in sections["dataset"].items()}
     draft = with_settings(draft, dataset, settings)
     if "folds" in draft.dataset:
-        draft = with_even_folds(draft, dataset)
+        draft = with_even_folds(draft, dataset, facts.classes)
     text = config_text(draft, name) + recipe_text(sections)
     try:
         out.write_text(text)
@@ -144,7 +144,14 @@ def check(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
     """Read every label, probe every video, and print what is there and what is wrong."""
     from csl_dist.cli import tables
     from csl_dist.cluster.progress import progress_bar
-    from csl_dist.data.check import all_problems, look_at_videos, orientation, summaries
+    from csl_dist.data.check import (
+        all_problems,
+        doubtful_rate,
+        lone_classes,
+        look_at_videos,
+        orientation,
+        summaries,
+    )
     from csl_dist.data.layouts import read_dataset
     from csl_dist.types import Split
 
@@ -159,9 +166,9 @@ def check(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
     console.print(tables.dataset_table(lines), tables.class_table(dataset.classes, lines))
     for note in dataset.notes:
         say(note)
-    turned = orientation(facts)
-    if turned is not None:
-        say(turned)
+    for sentence in (orientation(facts), doubtful_rate(facts), lone_classes(dataset, facts)):
+        if sentence is not None:
+            say(sentence)
     if not dataset.in_split(Split.VAL) and loaded.flag.rule == "validation":
         say(
             "threshold: there are no validation videos to set it, so the worst "

@@ -79,8 +79,9 @@ class AnyLayoutConfig:
     """What to read where a layout offers several; `auto` takes the first that is there."""
     labels_fps: Rate | None = None
     """Label entries per second; None: what the layout has, or the rate of the features."""
-    features_fps: Rate = 15.0
-    """Frames per second behind ready-made features."""
+    features_fps: Rate | None = None
+    """Frames per second behind ready-made features; None: what the layout has, or 15 where every
+    feature has its own label. Where labels are times and the layout has no rate, it must be set."""
     frames_fps: Rate | None = None
     """Frames per second of frame folders; None: what the layout has."""
     group: str | None = None
@@ -98,6 +99,11 @@ class AnyLayoutConfig:
     truth: str | None = None
     """CSV of known errors, read by `evaluate` alone: video, kind, start, stop (half-open, in
     sampled frames), true_label."""
+
+    @property
+    def counted_fps(self) -> float:
+        """Rate of features that have a label each: seconds alone depend on it, no label does."""
+        return self.features_fps or 15.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

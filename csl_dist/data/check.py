@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from statistics import median
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from csl_dist.data.media.pixels import pixel_source
 from csl_dist.data.media.timeline import sampled
 from csl_dist.data.media.video import whole_frames
 from csl_dist.data.planted import corrupted, planted_kinds
+from csl_dist.data.splits import group_of
 from csl_dist.data.tracks import SETTLE_OVERLAPS, LabelTrack, SegmentTrack
 from csl_dist.errors import CslError, DataError
 from csl_dist.types import UNLABELLED, IntArray, Media, Split, Timeline, Video
@@ -24,6 +26,8 @@ from csl_dist.types import UNLABELLED, IntArray, Media, Split, Timeline, Video
 PROBE_THREADS = 8
 OVERLAPS_SHOWN = 20
 """Of one video."""
+LEAST_LABELLED = 0.7
+"""Of the length of videos; where labels end earlier, their rate may be another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +40,8 @@ class VideoFacts:
     class_frames_C: IntArray | None = None
     file: FeatureFile | None = None
     """Of a video whose features the user brought."""
+    labelled_share: float | None = None
+    """Of the length of ready features or pictures, at which labels with times end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +129,16 @@ def _look_at(
         timeline=timeline,
         class_frames_C=np.bincount(labelled, minlength=len(dataset.classes)),
         file=file,
+        labelled_share=_labelled_share(dataset, video, timeline),
     )
+
+
+def _labelled_share(dataset: Dataset, video: Video, timeline: Timeline) -> float | None:
+    """Where labels with times end, of the length that a told rate gives features or pictures."""
+    track = dataset.track(video)
+    if isinstance(track, SegmentTrack) and video.media is not Media.VIDEO:
+        return track.last / timeline.duration
+    return None
 
 
 def _look_at_pixels(video: Video, fps: float | None) -> Timeline:
@@ -189,18 +204,49 @@ def _class_problems(dataset: Dataset, facts: list[VideoFacts]) -> list[str]:
             "for another: label at least two, or mark frames without a step as `-`"
         )
     counts = {f.video.id: f.class_frames_C for f in facts if f.class_frames_C is not None}
+    is_folded = len(dataset.folds) > 1
+    # What one person alone does, the fold that audits this person can't have seen: that is a note.
+    lone = {name for name, own in _groups_of_classes(dataset, facts).items() if len(own) == 1}
     for fold in dataset.folds:
         trained = [counts[video] for video in fold.train if video in counts]
         if not trained:
             continue
         seen_C = np.sum(trained, axis=0)
-        where = f" of fold {fold.index}" if len(dataset.folds) > 1 else ""
+        where = f" of fold {fold.index}" if is_folded else ""
+        way_out = "; another dataset.fold_seed may help" if is_folded else ""
         problems += [
-            f"class {name!r} never occurs in training{where}; no checkpoint can know it"
+            f"class {name!r} never occurs in training{where}; no checkpoint can know it{way_out}"
             for name, count in zip(dataset.classes, seen_C, strict=True)
-            if count == 0
+            if count == 0 and not (is_folded and name in lone)
         ]
     return problems
+
+
+def lone_classes(dataset: Dataset, facts: list[VideoFacts]) -> str | None:
+    """A sentence on classes of one person or video alone, which no fold can learn and audit."""
+    if len(dataset.folds) == 1:
+        return None
+    lone = [
+        f"{name!r} ({next(iter(own))})"
+        for name, own in _groups_of_classes(dataset, facts).items()
+        if len(own) == 1
+    ]
+    if not lone:
+        return None
+    return (
+        f"classes of one person or video alone: {', '.join(lone)}; the models that audit it never "
+        "saw them, and make no claim where they stand"
+    )
+
+
+def _groups_of_classes(dataset: Dataset, facts: list[VideoFacts]) -> dict[str, set[str]]:
+    """Who has frames of each class: people, or videos where these have no group."""
+    groups: dict[str, set[str]] = {name: set() for name in dataset.classes}
+    for found in facts:
+        if found.class_frames_C is not None:
+            for c in np.flatnonzero(found.class_frames_C):
+                groups[dataset.classes[c]].add(group_of(found.video))
+    return groups
 
 
 def _alike_names(classes: Sequence[str]) -> list[str]:
@@ -278,6 +324,19 @@ def _width_problems(facts: list[VideoFacts]) -> list[str]:
         for f in facts
         if f.file is not None and f.file.width != usual
     ]
+
+
+def doubtful_rate(facts: list[VideoFacts]) -> str | None:
+    """A sentence where labels end long before ready features or pictures do: as at a wrong rate."""
+    shares = [f.labelled_share for f in facts if f.labelled_share is not None]
+    if not shares or (share := median(shares)) >= LEAST_LABELLED:
+        return None
+    rates = sorted({f.video.source_fps for f in facts if f.labelled_share is not None})
+    return (
+        f"rate: labels end at {share:.0%} of the length of what they label, in the median; are "
+        f"there really {' and '.join(f'{rate:g}' for rate in rates)} frames or features a second? "
+        "If not, set dataset.features_fps or dataset.frames_fps"
+    )
 
 
 def orientation(facts: list[VideoFacts]) -> str | None:

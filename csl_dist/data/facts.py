@@ -24,6 +24,8 @@ class DatasetFacts:
     """Length of each video by its labels, which may end before it does."""
     step_seconds_S: FloatArray
     """Length of every labelled segment."""
+    classes: dict[str, frozenset[int]]
+    """Those that occur in each video."""
     num_classes: int
     num_groups: int
     """People, or whatever else stays together; without groups, videos."""
@@ -42,11 +44,12 @@ class DatasetFacts:
 
 def dataset_facts(dataset: Dataset) -> DatasetFacts:
     """Reads all labels; a video whose labels can't be read is left out, `csl check` tells of it."""
-    found = at_once(lambda video: _lengths(dataset, video), dataset.videos)
+    found = at_once(lambda video: _steps(dataset, video), dataset.videos)
     known = {v.id: own for v, own in zip(dataset.videos, found, strict=True) if own is not None}
     return DatasetFacts(
-        seconds={video: seconds for video, (seconds, _) in known.items()},
-        step_seconds_S=np.concatenate([np.empty(0), *(steps for _, steps in known.values())]),
+        seconds={video: seconds for video, (seconds, _, _) in known.items()},
+        step_seconds_S=np.concatenate([np.empty(0), *(steps for _, steps, _ in known.values())]),
+        classes={video: classes for video, (_, _, classes) in known.items()},
         num_classes=len(dataset.classes),
         num_groups=len({group_of(video) for video in dataset.videos}),
         has_pixels=any(video.media is not Media.FEATURES for video in dataset.videos),
@@ -62,7 +65,8 @@ def _source_fps(dataset: Dataset) -> float | None:
     return header_rate(files[0]) if files else None
 
 
-def _lengths(dataset: Dataset, video: Video) -> tuple[float, FloatArray] | None:
+def _steps(dataset: Dataset, video: Video) -> tuple[float, FloatArray, frozenset[int]] | None:
+    """Seconds of a video, those of its steps, and their classes."""
     try:
         track = dataset.track(video)
     except CslError:
@@ -72,4 +76,5 @@ def _lengths(dataset: Dataset, video: Video) -> tuple[float, FloatArray] | None:
     seconds = track.num_frames(LOOKS_PER_SECOND)[0] / LOOKS_PER_SECOND
     ids_T = track.at(np.arange(0, seconds, 1 / LOOKS_PER_SECOND))
     steps = [len(run) for run in runs_of(ids_T) if ids_T[run.start] != UNLABELLED]
-    return seconds, np.array(steps) / LOOKS_PER_SECOND
+    classes = frozenset(np.unique(ids_T).tolist()) - {UNLABELLED}
+    return seconds, np.array(steps) / LOOKS_PER_SECOND, classes

@@ -149,13 +149,14 @@ def guessed_group(ids: Sequence[str]) -> str | None:
     return pattern if enough else None
 
 
-def with_even_folds(draft: Draft, dataset: Dataset) -> Draft:
-    """The draft with a seed that divides its videos about evenly."""
-    seed = balanced_seed(dataset.videos, int(str(draft.dataset["folds"])))
+def with_even_folds(draft: Draft, dataset: Dataset, classes: Mapping[str, frozenset[int]]) -> Draft:
+    """The draft with a seed that divides its videos about evenly; `classes` by video."""
+    seed = balanced_seed(dataset.videos, int(str(draft.dataset["folds"])), classes)
     return replace(
         draft,
         dataset=draft.dataset | {"fold_seed": seed},
-        notes=draft.notes | {"fold_seed": "makes folds of about the same size"},
+        notes=draft.notes
+        | {"fold_seed": "makes folds of about the same size, whose models see every class"},
     )
 
 

@@ -3,7 +3,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -155,14 +155,29 @@ def fold_of(group: str, num_folds: int, seed: int) -> int:
     return max(range(num_folds), key=lambda fold: fingerprint(seed, group, fold))
 
 
-def balanced_seed(videos: Sequence[Video], num_folds: int) -> int:
-    """The seed, among the first, that gives folds of the most equal numbers of videos."""
+def balanced_seed(
+    videos: Sequence[Video], num_folds: int, classes: Mapping[str, frozenset[int]]
+) -> int:
+    """The seed, among the first, whose folds are all there, train on the most classes of those
+    that occur in each video, and have the most equal numbers of videos."""
+    own: dict[str, set[int]] = {}
+    for video in videos:
+        own.setdefault(group_of(video), set()).update(classes.get(video.id, ()))
+    every = set[int]().union(*own.values())
+    sizes = Counter(group_of(video) for video in videos)
 
-    def largest(seed: int) -> tuple[int, int]:
-        counts = Counter(fold_of(group_of(v), num_folds, seed) for v in videos)
-        return num_folds - len(counts), max(counts.values(), default=0)
+    def badness(seed: int) -> tuple[int, int, int]:
+        folds = {group: fold_of(group, num_folds, seed) for group in own}
+        counts: Counter[int] = Counter()
+        for group, fold in folds.items():
+            counts[fold] += sizes[group]
+        unseen = sum(
+            len(every.difference(*(own[group] for group, f in folds.items() if f != fold)))
+            for fold in counts
+        )
+        return num_folds - len(counts), unseen, max(counts.values(), default=0)
 
-    return min(range(SEEDS_TRIED), key=largest)
+    return min(range(SEEDS_TRIED), key=badness)
 
 
 def group_of(video: Video) -> str:

@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -115,14 +115,7 @@ class SegmentTrack:
 
     @property
     def last(self) -> float:
-        """Seconds after which there is no label that ends."""
-        return max(
-            (
-                s.start_seconds if s.stop_seconds == math.inf else s.stop_seconds
-                for s in self.segments
-            ),
-            default=0.0,
-        )
+        return last_second(self.segments)
 
     def unsettled_overlaps(self) -> list[str]:
         """A sentence for each segment that starts inside an earlier one, unless that is settled."""
@@ -152,3 +145,9 @@ class SegmentTrack:
     def num_frames(self, fps: float) -> tuple[int, int]:
         """The video may go on after its last segment."""
         return max(1, math.floor((self.last - 1.0) * fps)), sys.maxsize
+
+
+def last_second(segments: Iterable[Segment]) -> float:
+    """Seconds after which there is no label that ends."""
+    ends = (s.start_seconds if s.stop_seconds == math.inf else s.stop_seconds for s in segments)
+    return max(ends, default=0.0)

@@ -139,7 +139,7 @@ def find_labels(where: str | Path, options: Options) -> Labels:
     labels = _of_config(section, options, Path(section.path).name)
     if section.layout == "mstcn" and options.fps is None:
         labels.notes.append(
-            f"Labels are taken as {section.features_fps:g} a second, as in GTEA and Breakfast; "
+            f"Labels are taken as {section.counted_fps:g} a second, as in GTEA and Breakfast; "
             "--fps gives another rate."
         )
     labels.notes += notes

@@ -15,7 +15,14 @@ from csl_dist.config import (
     RunConfig,
     SegmentsConfig,
 )
-from csl_dist.data.check import all_problems, look_at_videos, orientation, summaries
+from csl_dist.data.check import (
+    all_problems,
+    doubtful_rate,
+    lone_classes,
+    look_at_videos,
+    orientation,
+    summaries,
+)
 from csl_dist.data.layouts import open_dataset, read_dataset
 from csl_dist.errors import DataError
 
@@ -138,9 +145,26 @@ def test_dataset_without_training_or_audit_videos_is_a_problem(tmp_path: Path) -
 def test_class_that_one_fold_never_trains_on_is_a_problem(tmp_path: Path) -> None:
     write_folder(tmp_path)
     (tmp_path / "classes.txt").write_text("a\nb\nrare\n")
-    (tmp_path / "v00.txt").write_text("a\n" * 10 + "rare\n" * 10)
+    fold = open_dataset(config_of(tmp_path, folds=3).dataset).folds[0]
+    for video in fold.held_out[:2]:
+        (tmp_path / f"{video}.txt").write_text("a\n" * 10 + "rare\n" * 10)
     [problem] = found_problems(tmp_path, folds=3)
-    assert problem.startswith("class 'rare' never occurs in training of fold")
+    assert problem == (
+        f"class 'rare' never occurs in training of fold {fold.index}; no checkpoint can know it; "
+        "another dataset.fold_seed may help"
+    )
+
+
+def test_class_of_one_video_alone_is_a_note_where_there_are_folds(tmp_path: Path) -> None:
+    write_folder(tmp_path)
+    (tmp_path / "classes.txt").write_text("a\nb\nrare\n")
+    (tmp_path / "v00.txt").write_text("a\n" * 10 + "rare\n" * 10)
+    assert found_problems(tmp_path, folds=3) == []
+    config = config_of(tmp_path, folds=3).dataset
+    dataset = open_dataset(config)
+    note = lone_classes(dataset, list(look_at_videos(dataset, config)))
+    assert note is not None
+    assert note.startswith("classes of one person or video alone: 'rare' (v00); ")
 
 
 def test_errors_that_can_not_be_planted_or_read_are_problems(tmp_path: Path) -> None:
@@ -192,3 +216,33 @@ def test_every_overlap_is_named_with_file_line_and_seconds(tmp_path: Path) -> No
     settled = replace(config, overlap="longest")
     [found] = look_at_videos(read_dataset(settled), settled)
     assert found.problems == ()
+
+
+def write_table(root: Path, *, num_videos: int = 3) -> SegmentsConfig:
+    """Videos of 20 and more seconds with ten features a second, and one table of segments."""
+    rows = ["video,start,end,label"]
+    rng = np.random.default_rng(0)
+    for i in range(num_videos):
+        seconds = 20 + i
+        rows += [f"v{i},0,10,cut", f"v{i},10,{seconds - 1},stir"]
+        np.save(root / f"v{i}.npy", rng.normal(size=(10 * seconds, 4)))
+    table = touch(root / "labels.csv", "\n".join(rows) + "\n")
+    columns = ColumnsConfig(video="video", start="start", stop="end", label="label")
+    return SegmentsConfig(path=str(table), columns=columns, folds=3)
+
+
+def test_features_beside_labels_with_times_need_a_rate(tmp_path: Path) -> None:
+    config = write_table(tmp_path)
+    with pytest.raises(DataError, match=r"how many features a second .*set dataset.features_fps"):
+        read_dataset(config)
+
+
+def test_features_that_last_much_longer_than_their_labels_are_doubted(tmp_path: Path) -> None:
+    config = write_table(tmp_path)
+    for fps, doubted in ((10, False), (5, True)):
+        told = replace(config, features_fps=fps)
+        note = doubtful_rate(list(look_at_videos(read_dataset(told), told)))
+        assert (note is not None) == doubted
+    assert note is not None
+    assert note.startswith("rate: labels end at 48% of the length")
+    assert "there really 5 frames or features a second?" in note

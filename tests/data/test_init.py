@@ -13,6 +13,7 @@ from csl_dist.cli import main  # noqa: F401  registers every command
 from csl_dist.cli.app import app
 from csl_dist.config import load_config
 from csl_dist.data.check import look_at_videos
+from csl_dist.data.facts import dataset_facts
 from csl_dist.data.init import (
     config_text,
     draft_config,
@@ -22,8 +23,9 @@ from csl_dist.data.init import (
     with_settings,
 )
 from csl_dist.data.layouts import open_dataset
+from csl_dist.data.splits import balanced_seed, fold_of
 from csl_dist.errors import DataError
-from csl_dist.types import Media
+from csl_dist.types import Media, Split, Video
 
 
 @pytest.mark.parametrize("layout", WRITERS)
@@ -76,7 +78,8 @@ def test_init_makes_a_manifest_of_videos_and_labels_of_the_same_name(
     out = tmp_path / "csl.yaml"
     draft = draft_config("manifest", data, out)
     out.write_text(config_text(draft, name="x"))
-    draft = with_even_folds(draft, open_dataset(load_config(out).dataset))
+    dataset = open_dataset(load_config(out).dataset)
+    draft = with_even_folds(draft, dataset, dataset_facts(dataset).classes)
     out.write_text(config_text(draft, name="x"))
     dataset = open_dataset(load_config(out).dataset)
     assert [v.id for v in dataset.videos] == ["train01", "train02", "train03"]
@@ -290,9 +293,29 @@ def test_init_keeps_a_persons_videos_in_one_fold(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["init", "auto", str(data), "--out", str(out)])
     assert result.exit_code == 0, result.output
     dataset = open_dataset(load_config(out).dataset)
+    assert {video.source_fps for video in dataset.videos} == {30}, "labels count these frames"
     assert len(dataset.folds) > 1
     for fold in dataset.folds:
         trained, held_out = (
             {v.split("_")[2] for v in part} for part in (fold.train, fold.held_out)
         )
         assert not trained & held_out
+
+
+def test_init_finds_the_rate_of_features_by_where_labels_end(tmp_path: Path) -> None:
+    for i, seconds in enumerate((20, 31, 44)):
+        np.save(touch(tmp_path / f"data/v{i}.npy", ""), np.random.rand(10 * seconds, 5))
+    rows = [f"v{i},{a},{b},{name}" for i in range(3) for a, b, name in ((0, 9, "x"), (9, 19, "y"))]
+    touch(tmp_path / "data/labels.csv", "\n".join(["video,start,end,label", *rows, "v2,19,43,x"]))
+    draft = draft_config("auto", tmp_path / "data", tmp_path / "csl.yaml")
+    assert draft.dataset["features_fps"] == 10
+    assert draft.notes["features_fps"].startswith("a guess: labels then end at 95% of")
+
+
+def test_seed_of_folds_lets_every_model_see_every_class() -> None:
+    videos = [Video(id=f"v{i}", split=Split.AUDIT, labels="", source="") for i in range(6)]
+    classes = {v.id: frozenset({0, 1} if v.id in ("v0", "v1") else {0}) for v in videos}
+    seed = balanced_seed(videos, 2, classes)
+    folds = {video.id: fold_of(video.id, 2, seed) for video in videos}
+    assert folds["v0"] != folds["v1"], "else the fold that audits both never saw class 1"
+    assert sorted(folds.values()) == [0, 0, 0, 1, 1, 1]

@@ -117,7 +117,7 @@ def _find(
     def folder(name: str) -> AnyPath:
         return place(config.media) if config.media else place(config.path).parent / name
 
-    frames_fps = config.frames_fps or float(entry.get("fps") or config.features_fps)
+    frames_fps = config.frames_fps or float(entry.get("fps") or config.counted_fps)
     return made_video(
         video_id,
         split,
@@ -129,7 +129,7 @@ def _find(
             Media.FRAMES: (_either(find_frames, folder("frames"), video_id), frames_fps),
             Media.FEATURES: (
                 _either(find_features, folder("features"), video_id),
-                config.features_fps,
+                config.counted_fps,
             ),
         },
     )

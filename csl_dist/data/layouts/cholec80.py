@@ -164,7 +164,7 @@ def _find(
         options={
             Media.VIDEO: (find_video(root / "videos", stem), 0.0),
             Media.FRAMES: (frames, config.frames_fps or LABELS_FPS),
-            Media.FEATURES: (find_features(root / "features", stem), config.features_fps),
+            Media.FEATURES: (find_features(root / "features", stem), config.counted_fps),
         },
     )
 

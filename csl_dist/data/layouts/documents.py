@@ -5,9 +5,9 @@ that several people labelled is one video with several sets of labels.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from csl_dist.config import AnnotatedConfig, SegmentsConfig
 from csl_dist.data.dataset import Dataset
@@ -16,11 +16,14 @@ from csl_dist.data.documents.segment import Segment, overlaps
 from csl_dist.data.formats.format import Format
 from csl_dist.data.layouts.document_files import DocumentFiles
 from csl_dist.data.layouts.label_files import files_at
-from csl_dist.data.layouts.label_sets import LabelSets, SegmentTracks, read_sets
+from csl_dist.data.layouts.label_sets import LabelSets, SegmentTracks, Who, read_sets
 from csl_dist.data.layouts.layout import DEFAULT_FOLDS, Draft, refuse_missing
+from csl_dist.data.media.rates import guessed_features_rate, guessed_label_rate
 from csl_dist.data.media.sources import MediaFinder, MediaNeed
+from csl_dist.data.tracks import last_second
 from csl_dist.errors import DataError
 from csl_dist.storage.files import AnyPath, place
+from csl_dist.types import Media, Video
 
 Config = AnnotatedConfig | SegmentsConfig
 
@@ -46,7 +49,7 @@ class DocumentLayout:
         notes: dict[str, str] = {}
         fps = None
         if self.format.needs_rate:
-            fps, notes["labels_fps"] = guessed_rate(path)
+            fps, notes["labels_fps"] = guessed_label_rate(path)
             dataset["labels_fps"] = fps
         config = AnnotatedConfig(layout=self.name, path=str(path), labels_fps=fps)  # type: ignore[arg-type]
         return drafted(Draft(layout=self.name, dataset=dataset, notes=notes), self.format, config)
@@ -70,21 +73,18 @@ class DocumentLayout:
         for (video, annotator), own in found.items():
             about = sets.about.get(video, About())
             labels = sets.files[video, annotator]
-            made = finder.video(
-                video,
-                labels,
-                named=about.media,
-                wanted=config.source,
-                need=need,
-                frames_fps=config.frames_fps,
-                features_fps=config.features_fps,
-            )
+            made = _found_video(finder, video, sets, labels, config, need)
             if made is None:
                 problems.append(
                     f"{labels}: video {video!r} has no media in {finder.words}; "
                     "set dataset.media to their folder"
                 )
                 continue
+            if need == "required" and made.media is Media.FEATURES and not made.source_fps:
+                raise DataError(
+                    f"{config.path}: nothing says how many features a second there are in files "
+                    f"such as {made.source}; set dataset.features_fps"
+                )
             videos.append(
                 replace(
                     made,
@@ -110,6 +110,21 @@ class DocumentLayout:
         path = place(config.path)
         is_file = path.is_file() or (bool(path.suffix) and not path.is_dir())
         return DocumentFiles(path.parent if is_file else path, self.format, config)
+
+
+def _found_video(
+    finder: MediaFinder, video: str, sets: LabelSets, labels: str, config: Config, need: MediaNeed
+) -> Video | None:
+    """A video with its media; labels that count frames count those of features, too."""
+    return finder.video(
+        video,
+        labels,
+        named=sets.about.get(video, About()).media,
+        wanted=config.source,
+        need=need,
+        frames_fps=config.frames_fps,
+        features_fps=config.features_fps or sets.frame_rate or 0.0,
+    )
 
 
 def _refuse_unknown_annotator(config: Config, sets: LabelSets) -> None:
@@ -149,6 +164,9 @@ def drafted(draft: Draft, format_: Format, config: Config) -> Draft:
             f"{num_overlaps:,} of {total:,} segments start inside an earlier one: choose first, "
             "last or longest"
         )
+    rate = _drafted_features_rate(own, sets, config)
+    if rate is not None:
+        dataset["features_fps"], notes["features_fps"] = rate
     groups = {
         segment.group or segment.video for segment in tracks[chosen] if segment.video in videos
     }
@@ -159,20 +177,21 @@ def drafted(draft: Draft, format_: Format, config: Config) -> Draft:
     return replace(draft, dataset=dataset, notes=notes)
 
 
+def _drafted_features_rate(
+    found: Mapping[Who, Sequence[Segment]], sets: LabelSets, config: Config
+) -> tuple[float, str] | None:
+    """The rate of ready features, where there are some and labels do not count their frames."""
+    path = place(config.path)
+    finder = MediaFinder(path if path.is_dir() else path.parent)
+    files, last = {}, {}
+    for who, own in found.items():
+        made = _found_video(finder, who[0], sets, sets.files[who], config, "required")
+        if made is not None and made.media is Media.FEATURES and not made.source_fps:
+            files[made.id], last[made.id] = made.source, last_second(own)
+    return guessed_features_rate(files, last) if files else None
+
+
 def _weight(segments: Sequence[Segment]) -> tuple[int, float]:
     """Videos and seconds that a track covers."""
     ends = [s for s in segments if s.seconds < float("inf")]
     return len({s.video for s in segments}), sum(s.seconds for s in ends)
-
-
-def guessed_rate(path: AnyPath) -> tuple[float, str]:
-    """The rate of the first video beside label files, for formats that count its frames."""
-    from csl_dist.data.media.video import VideoFile
-    from csl_dist.types import frame_seconds
-
-    finder = MediaFinder(path if path.is_dir() else path.parent)
-    first = finder.first_video()
-    if first is None:
-        return 25.0, "a guess: the frames in a second that its frame numbers count"
-    interval = frame_seconds(VideoFile(first).times(), default=0.04)
-    return round(1 / interval, 4), f"of {PurePosixPath(first).name}; the frames its numbers count"

@@ -9,9 +9,10 @@ from csl_dist.config import ColumnsConfig, SegmentsConfig
 from csl_dist.data.documents.text import decoded
 from csl_dist.data.formats.table import BLANKS, Row, guessed_delimiter, read_rows
 from csl_dist.data.formats.tables import SEGMENTS
-from csl_dist.data.layouts.documents import drafted, guessed_rate
+from csl_dist.data.layouts.documents import drafted
 from csl_dist.data.layouts.label_files import files_at
 from csl_dist.data.layouts.layout import Draft
+from csl_dist.data.media.rates import guessed_label_rate
 from csl_dist.errors import DataError
 from csl_dist.storage.files import AnyPath, read_bytes
 
@@ -178,7 +179,7 @@ def _add_unit(
         dataset["unit"], notes["unit"] = "ms", f"by the name {columns['start']}"
     elif "frame" in name or (whole and max(map(int, starts)) > LONGEST_SECONDS):
         dataset["unit"] = "frames"
-        dataset["labels_fps"], notes["labels_fps"] = guessed_rate(path)
+        dataset["labels_fps"], notes["labels_fps"] = guessed_label_rate(path)
         notes["unit"] = (
             "by the name of the column" if "frame" in name else "a guess: large whole numbers"
         )

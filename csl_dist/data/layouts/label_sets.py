@@ -57,6 +57,8 @@ class LabelSets:
     about: Mapping[str, About]
     problems: tuple[str, ...]
     notes: tuple[str, ...]
+    frame_rate: float | None
+    """Frames a second, where times are numbers of frames."""
 
     @property
     def tracks(self) -> dict[str | None, list[Segment]]:
@@ -121,6 +123,9 @@ def read_sets(files: Iterable[AnyPath], format_: Format, config: Any) -> LabelSe
         notes=(
             *(note for document in documents.values() for note in document.notes),
             *_repetition_notes(repeated),
+        ),
+        frame_rate=next(
+            (d.times.fps for d in documents.values() if d.times.unit == "frames"), None
         ),
     )
 

@@ -86,7 +86,7 @@ class ManifestLayout(FolderLayout):
         # The dataset may be gone; then the name tells whether the path was that of the CSV.
         is_file = path.is_file() or (bool(path.suffix) and not path.is_dir())
         folder = path.parent if is_file else path
-        return EntryFiles(folder, config.labels_fps or config.features_fps)
+        return EntryFiles(folder, config.labels_fps or config.counted_fps)
 
 
 LAYOUT = ManifestLayout()

@@ -95,7 +95,7 @@ def read_bundle(path: AnyPath) -> list[tuple[int, str]]:
 
 
 def _labels_fps(config: MstcnConfig) -> float:
-    return config.labels_fps or config.features_fps
+    return config.labels_fps or config.counted_fps
 
 
 def _listed(root: AnyPath, config: MstcnConfig) -> list[tuple[Split, str, str]]:
@@ -128,7 +128,7 @@ def _find(
         wanted=config.source,
         need=need,
         options={
-            Media.FEATURES: (find_features(root / "features", stem), config.features_fps),
+            Media.FEATURES: (find_features(root / "features", stem), config.counted_fps),
             Media.VIDEO: (find_video(root / "videos", stem), 0.0),
         },
     )

@@ -12,6 +12,9 @@ LIKE = 0.2
 """Files whose lengths differ by more than this share can't have been mixed up."""
 MOST_AGREE = 0.5
 """Share of frames in which models see the label; videos with more are not compared with others."""
+LEAST_GAIN = 0.2
+"""Of both videos of a pair, in nats a frame. Models that know little prefer some other file by
+less, by chance; those that know more prefer the right one by 0.7 and more (docs/LOG.md)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +26,7 @@ class FileMatch:
     gain: float
     """Mean log-probability per frame under the other file minus that under the own one."""
     takes_back: bool
-    """Whether the other video in turn gains by this one's file: two files changed places."""
+    """Whether the other video in turn gains most by this one's file: two files changed places."""
 
 
 def file_matches(
@@ -45,18 +48,17 @@ def file_gains(video: str, logp_TC: FloatArray, labels: Mapping[str, IntArray]) 
 
 def best_files(gains: Mapping[str, Mapping[str, float]]) -> dict[str, FileMatch]:
     """The best other file of each video, by what each gains; a video without gains fits its own."""
-    matches = {}
-    for video, others in gains.items():
-        if others:
-            best = max(others, key=lambda other: others[other])
-            back = gains.get(best, {}).get(video, -np.inf)
-            matches[video] = FileMatch(
-                video=video,
-                other=best,
-                gain=float(others[best]),
-                takes_back=bool(back > 0 and others[best] > 0),
-            )
-    return matches
+    best = {video: max(own, key=lambda other: own[other]) for video, own in gains.items() if own}
+    return {
+        video: FileMatch(
+            video=video,
+            other=other,
+            gain=float(gains[video][other]),
+            takes_back=best.get(other) == video
+            and min(gains[video][other], gains[other][video]) >= LEAST_GAIN,
+        )
+        for video, other in best.items()
+    }
 
 
 def fits_badly(logp_TC: FloatArray, labels_T: IntArray) -> bool:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from csl_dist.flag.edits.files import file_matches
+from csl_dist.flag.edits.files import best_files, file_matches
 
 
 def test_two_files_that_changed_places_are_found():
@@ -21,3 +21,11 @@ def test_files_of_other_lengths_are_not_compared():
     logp = {"a": np.zeros((10, 2)), "b": np.zeros((100, 2))}
     labels = {"a": np.zeros(10, dtype=int), "b": np.zeros(100, dtype=int)}
     assert file_matches(logp, labels) == {}
+
+
+def test_files_that_fit_better_by_chance_are_not_named() -> None:
+    slight = {"a": {"b": 0.1, "c": -1.0}, "b": {"a": 0.15}, "c": {}}
+    assert not best_files(slight)["a"].takes_back
+    one_sided = {"a": {"b": 0.9}, "b": {"a": 0.4, "c": 0.8}, "c": {"b": 0.7}}
+    found = best_files(one_sided)
+    assert [found[video].takes_back for video in "abc"] == [False, True, True]
