@@ -49,7 +49,8 @@ def verify(
             found += check.find()
             bar.advance()
     for damage in found:
-        complain("damaged", f"{damage.what}; {damage.remade}")
+        gone = "; it was removed, and is not made again yet" * damage.is_removed
+        complain("damaged", f"{damage.what}{gone}; {damage.remade}")
     counts = Counter(str(check.kind) for check in planned)
     words = ", ".join(f"{count} of {kind}" for kind, count in counts.items())
     if not found:
@@ -63,7 +64,9 @@ def verify(
     pipeline.repair(root, found, console=console, verbose=verbose)
     lost = [damage for damage in found if damage.forget is None]
     if lost:
-        raise StorageError(f"{len(lost)} of {len(found)} damaged parts can't be made again")
+        raise StorageError(
+            f"{len(lost)} of {len(found)} damaged parts can't be made again from what is in {root}"
+        )
     say(f"repaired: {len(found)} parts")
 
 

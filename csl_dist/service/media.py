@@ -2,10 +2,9 @@
 
 import io
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import numpy as np
 from PIL import Image
@@ -13,11 +12,11 @@ from PIL import Image
 from csl_dist.config import DatasetConfig, LerobotConfig
 from csl_dist.data.layouts.lerobot import CameraView, camera_views
 from csl_dist.data.media.frames import FrameFolder, read_picture
-from csl_dist.data.media.sources import VIDEO_SUFFIXES
 from csl_dist.data.media.transcoding import playable_copy
 from csl_dist.data.media.video import VideoFile, whole_frames
 from csl_dist.errors import CslError, DataError
 from csl_dist.service.audits import NotFoundError
+from csl_dist.service.places import Folders, is_below, may_show
 from csl_dist.storage.files import exists, is_url, signature
 from csl_dist.types import Annotation, Media, Video
 
@@ -25,9 +24,6 @@ PLAYABLE = (".mp4", ".m4v", ".mov", ".webm")
 """Files that browsers play; of others a copy is made that they play."""
 CACHED_PICTURES = 256
 CACHED_FOLDERS = 16
-
-Folders = tuple[str, ...]
-"""Real paths of folders that videos may be shown from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +68,14 @@ def _views(path: str) -> dict[str, list[CameraView]]:
     return camera_views(path)
 
 
-def views_of(config: DatasetConfig, video: Video) -> dict[str, Video]:
+def views_of(config: DatasetConfig, video: Video, folders: Folders) -> dict[str, Video]:
     """A video as each of its cameras saw it, by camera; empty where it has only one.
 
     LeRobot alone has several cameras of one video; in other layouts each is a video of its own.
     """
     if not isinstance(config, LerobotConfig) or video.media is not Media.VIDEO:
+        return {}
+    if not is_below(config.path, folders):
         return {}
     try:
         views = _views(config.path).get(video.id, [])
@@ -108,38 +106,10 @@ def played_file(video: Video) -> Path | None:
     return path if is_playable(video.source) else playable_copy(video.source).path
 
 
-def media_folders(config: DatasetConfig, more: Sequence[str]) -> Folders:
-    """Where videos of a dataset may be shown from: its own folders, and those named for it."""
-    own = config.path
-    if not os.path.isdir(own) and PurePosixPath(own).suffix:
-        own = own.rpartition("/")[0]
-    media = getattr(config, "media", None)
-    return tuple(_real(one) for one in [own, *([media] if media else []), *more])
-
-
-def _real(path: str) -> str:
-    return path if is_url(path) else os.path.realpath(path)
-
-
-def may_show(video: Video, folders: Folders) -> bool:
-    """Whether a source is a video or frames below these folders, where its links lead.
-
-    A run root may come from somebody else, and then says whatever they like.
-    """
-    real = PurePosixPath(_real(video.source))
-    if video.media is Media.VIDEO and real.suffix.lower() not in VIDEO_SUFFIXES:
-        return False
-    return _is_below(video.source, folders)
-
-
-def _is_below(path: str, folders: Folders) -> bool:
-    return any(PurePosixPath(_real(path)).is_relative_to(folder) for folder in folders)
-
-
 def outside(video: Video) -> str:
     return (
         f"{video.source} is no video below the folder of the dataset, so there is no picture; "
-        "start the service with --media FOLDER to show it."
+        f"start the service with --media {'URL' if is_url(video.source) else 'FOLDER'} to show it."
     )
 
 
@@ -168,7 +138,7 @@ def _jpeg(video: Video, version: str, seconds: float, width: int, folders: Folde
     if video.media is Media.FRAMES:
         pictures = _pictures(video.source, video.source_fps, version)
         path = pictures[min(pictures, key=lambda at: abs(at - seconds))]
-        if not _is_below(path, folders):  # a link in the folder
+        if not is_below(path, folders):  # a link in the folder
             raise NotFoundError(outside(replace(video, source=path)))
         try:
             return _encoded(read_picture(path), width)

@@ -10,14 +10,12 @@ from csl_dist.service.audits import NotFoundError, OpenAudit
 from csl_dist.service.context import ServiceContext
 from csl_dist.service.forms import Frame, VideoId
 from csl_dist.service.media import (
-    Folders,
     frame_picture,
-    may_show,
-    media_folders,
     outside,
     played_file,
     views_of,
 )
+from csl_dist.service.places import Folders, may_show, readable_folders
 from csl_dist.service.settings import MAX_ID
 from csl_dist.types import Video
 
@@ -31,7 +29,7 @@ def media_routes(context: ServiceContext) -> APIRouter:
     pool = context.pool
 
     def folders_of(opened: OpenAudit) -> Folders:
-        return media_folders(opened.audit.config.dataset, context.settings.media)
+        return readable_folders(opened.audit.config.dataset, context.settings)
 
     @routes.get("/{audit}/media", response_class=FileResponse)
     def play(audit: str, video: VideoId, camera: Camera = None) -> Response:
@@ -41,7 +39,7 @@ def media_routes(context: ServiceContext) -> APIRouter:
             found = opened.video(video)
             if camera is None:
                 return found
-            views = views_of(opened.audit.config.dataset, found)
+            views = views_of(opened.audit.config.dataset, found, folders_of(opened))
             if camera not in views:
                 raise NotFoundError(f"video {video!r} has no camera {camera!r}")
             return views[camera]
