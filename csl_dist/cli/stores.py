@@ -73,12 +73,13 @@ def verify(
 @app.command(rich_help_panel="Stores and speed")
 def clean(
     root: Annotated[
-        str | None, typer.Argument(help="Run root, to look for half-written files.", metavar="ROOT")
+        str | None,
+        typer.Argument(help="Run root to look into, instead of this machine.", metavar="ROOT"),
     ] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Remove what is listed.")] = False,
 ) -> None:
-    """List what killed commands left on this machine, and remove it if asked to."""
-    from csl_dist.cluster.leftovers import Leftover, half_written, leftovers
+    """List what killed commands left on this machine, or in a run root; remove it if asked to."""
+    from csl_dist.cluster.leftovers import Leftover, leftovers
     from csl_dist.storage.lock import RootLock
     from csl_dist.storage.paths import RunPaths
     from csl_dist.storage.url import Storage
@@ -90,11 +91,15 @@ def clean(
                 leftover.remove()
         return some
 
-    found = tell(leftovers())
-    if root is not None:
-        begun = half_written(root)  # refuses what is no run root, or in use
+    if root is None:
+        found = tell(leftovers())
+    else:
+        # Needs all of csl_dist, and a machine is cleaned without.
+        from csl_dist.audit.unneeded import unneeded
+
+        begun = unneeded(root)  # refuses what is no run root, or in use
         with RootLock(RunPaths(Storage(root)), "csl clean") if begun and remove else nullcontext():
-            found += tell(begun)
+            found = tell(begun)
     total = sum(leftover.num_bytes for leftover in found) / 2**20
     done = "removed" if remove else "left behind"
     say(

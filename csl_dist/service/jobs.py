@@ -7,8 +7,8 @@ import time
 from csl_dist.config import NAMED_WEIGHTS, RunConfig, parse_config, with_absolute_paths
 from csl_dist.errors import ConfigError, JobError
 from csl_dist.service.forms import SubmitForm
-from csl_dist.service.places import is_below
 from csl_dist.service.settings import ServiceSettings
+from csl_dist.storage.files import is_below
 from csl_dist.storage.url import Storage
 
 CHECK_SECONDS = 5.0

@@ -1,10 +1,16 @@
-"""What the page shows of a video: its file, or single frames as pictures."""
+"""What the page shows of a video: its file, or single frames as pictures.
+
+A run root may come from somebody else, and then names whatever they like as its dataset. So only
+videos, pictures and label files are read, by their names, and only below the dataset's own folder
+or below what the service was started with; a URL only below the latter, as asking for it tells
+others of this machine, and may reach what only this machine can.
+"""
 
 import io
 import os
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 from PIL import Image
@@ -12,18 +18,25 @@ from PIL import Image
 from csl_dist.config import DatasetConfig, LerobotConfig
 from csl_dist.data.layouts.lerobot import CameraView, camera_views
 from csl_dist.data.media.frames import FrameFolder, read_picture
+from csl_dist.data.media.sources import VIDEO_SUFFIXES
 from csl_dist.data.media.transcoding import playable_copy
 from csl_dist.data.media.video import VideoFile, whole_frames
 from csl_dist.errors import CslError, DataError
 from csl_dist.service.audits import NotFoundError
-from csl_dist.service.places import Folders, is_below, may_show
-from csl_dist.storage.files import exists, is_url, signature
+from csl_dist.service.settings import ServiceSettings
+from csl_dist.storage.files import exists, is_below, is_url, real_path, signature
 from csl_dist.types import Annotation, Media, Video
 
 PLAYABLE = (".mp4", ".m4v", ".mov", ".webm")
 """Files that browsers play; of others a copy is made that they play."""
+LABEL_SUFFIXES = (
+    *(".txt", ".csv", ".tsv", ".json", ".jsonl", ".xml", ".eaf", ".anvil", ".boris", ".parquet"),
+)
 CACHED_PICTURES = 256
 CACHED_FOLDERS = 16
+
+Folders = tuple[str, ...]
+"""Real paths of folders, and URLs, that may be read below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +117,32 @@ def played_file(video: Video) -> Path | None:
     if video.media is not Media.VIDEO or not path.is_file():
         return None
     return path if is_playable(video.source) else playable_copy(video.source).path
+
+
+def readable_folders(config: DatasetConfig, settings: ServiceSettings) -> Folders:
+    """Where files of a dataset may be read from."""
+    started_with = (*settings.media, *settings.roots, *settings.submit_below)
+    own = config.path
+    if not os.path.isdir(own) and PurePosixPath(own).suffix:
+        own = own.rpartition("/")[0]
+    media = getattr(config, "media", None)
+    named = [one for one in (own, media) if one]
+    allowed = [one for one in named if not is_url(one) or is_below(one, started_with)]
+    return (*map(real_path, allowed), *map(real_path, settings.media))
+
+
+def may_show(video: Video, folders: Folders) -> bool:
+    """Whether a source is a video or frames below these folders, where its links lead."""
+    real = PurePosixPath(real_path(video.source))
+    if video.media is Media.VIDEO and real.suffix.lower() not in VIDEO_SUFFIXES:
+        return False
+    return is_below(video.source, folders)
+
+
+def may_read_labels(file: str, folders: Folders) -> bool:
+    """Whether a file is one of labels below these folders, where its links lead."""
+    real = PurePosixPath(real_path(file))
+    return real.suffix.lower() in LABEL_SUFFIXES and is_below(file, folders)
 
 
 def outside(video: Video) -> str:

@@ -18,7 +18,7 @@ from csl_dist.review.labels import corrections, write_corrected
 from csl_dist.service.audits import OpenAudit
 from csl_dist.service.context import ServiceContext
 from csl_dist.service.forms import Revision
-from csl_dist.service.places import may_read_labels, readable_folders
+from csl_dist.service.media import may_read_labels, readable_folders
 from csl_dist.service.settings import MAX_EXPORT_BYTES, ServiceSettings
 
 

@@ -10,12 +10,14 @@ from csl_dist.service.audits import NotFoundError, OpenAudit
 from csl_dist.service.context import ServiceContext
 from csl_dist.service.forms import Frame, VideoId
 from csl_dist.service.media import (
+    Folders,
     frame_picture,
+    may_show,
     outside,
     played_file,
+    readable_folders,
     views_of,
 )
-from csl_dist.service.places import Folders, may_show, readable_folders
 from csl_dist.service.settings import MAX_ID
 from csl_dist.types import Video
 
