@@ -5,6 +5,7 @@ from functools import partial
 
 from csl_dist.cluster.leftovers import Leftover, half_written
 from csl_dist.storage.paths import RunPaths
+from csl_dist.storage.run_file import require_format
 from csl_dist.storage.url import Storage
 from csl_dist.training.checkpoints import CheckpointStore
 
@@ -14,8 +15,9 @@ def unneeded(root: str) -> list[Leftover]:
 
     LockedError while a command writes to the root, as these may then be its own.
     """
-    begun = half_written(root)
     paths = RunPaths(Storage(root))
+    require_format(paths.root)  # what another csl_dist needs is not known here
+    begun = half_written(root)
     return [*begun, *_checkpoints(paths), *_audits(paths)]
 
 

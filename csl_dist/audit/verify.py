@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from csl_dist.audit.revision import AuditStore
-from csl_dist.errors import CslError, DamagedError, StorageError
+from csl_dist.errors import VERIFY, CslError, DamagedError, StorageError
 from csl_dist.features.catalog import CatalogEntry, catalog, damages, remove
 from csl_dist.predict.trajectories import TrajectoryStore
 from csl_dist.run import feature_storage
@@ -212,6 +212,7 @@ def _removed_checks(paths: RunPaths) -> list[Check]:
 def _damage(
     kind: Kind, what: str, forget: Callable[[], bool | None] | None, remade: str | None = None
 ) -> Damage:
+    what = what.replace(VERIFY, "")  # that is what is being done
     return Damage(kind=kind, what=what, remade=remade or REMADE_BY[kind], forget=forget)
 
 
@@ -221,10 +222,12 @@ def _written_anew() -> bool:
 
 
 def _run_checks(paths: RunPaths) -> list[Check]:
-    def find(read: Callable[[], object]) -> list[Damage]:
+    def find(place: str, read: Callable[[], object]) -> list[Damage]:
         try:
             read()
         except DamagedError as error:
+            if error.place != place:
+                return []  # another check's: the digest of one file is in another
             if error.place.endswith(RunPaths.IDENTITY):
                 remade = "restore a copy: without it decisions of reviewers are not found"
                 return [_damage(Kind.RUN, str(error), None, remade)]
@@ -239,9 +242,10 @@ def _run_checks(paths: RunPaths) -> list[Check]:
         RunPaths.VIDEO_LIST: lambda: require_videos_as_written(paths.root),
     }
     return [
-        Check(kind=Kind.RUN, places=(f"{paths.root.url}/{key}",), find=partial(find, read))
+        Check(kind=Kind.RUN, places=(place,), find=partial(find, place, read))
         for key, read in reads.items()
         if paths.root.exists(key)
+        for place in (f"{paths.root.url}/{key}",)
     ]
 
 
