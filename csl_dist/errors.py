@@ -48,13 +48,13 @@ class DamagedError(StorageError):
         return str(self.args[0])
 
 
+VERIFY = "; `csl verify` on its run root names all that is, and with --repair has it made again"
+"""What to do, at the end of the sentence of what is damaged."""
+
+
 def damaged(place: str, reason: object) -> DamagedError:
     """The error of something that is not as it was written."""
-    return DamagedError(
-        f"{place} is damaged ({reason}); `csl verify` on its run root names all that is, and with "
-        "--repair has it made again",
-        place,
-    )
+    return DamagedError(f"{place} is damaged ({reason}){VERIFY}", place)
 
 
 class CheckpointError(CslError):

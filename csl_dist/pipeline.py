@@ -5,7 +5,7 @@ Every function goes on from where it stopped; what is done is not done again.
 
 import platform
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from rich.console import Console
 
 from csl_dist.audit.reader import open_audit
 from csl_dist.audit.revision import AuditStore
-from csl_dist.audit.verify import Damage, Kind, forget_damage
+from csl_dist.audit.verify import Damage, Kind, forget, forget_damage, settle
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import RunConfig
 from csl_dist.errors import (
@@ -26,6 +26,7 @@ from csl_dist.errors import (
     JobError,
     LeakageError,
     NotReadyError,
+    StorageError,
 )
 from csl_dist.evaluate.brought import read_scores
 from csl_dist.evaluate.stage import brought_metrics
@@ -119,32 +120,47 @@ def damage_forgotten(config: RunConfig, command: str) -> Iterator[None]:
 def repair(
     root: str, found: Sequence[Damage], *, console: Console | None = None, verbose: bool = False
 ) -> None:
-    """Makes again what is damaged in a run root, by the config of its last command."""
+    """Makes again what is damaged in a run root, by the config of its last command.
+
+    What the config or the dataset refuse is told before anything is taken away.
+    """
+    kinds = {damage.kind for damage in found if damage.forget is not None}
+    if kinds:
+        try:
+            config = read_run_config(root)
+        except DamagedError as error:
+            raise StorageError(
+                f"{root} can't be repaired by itself, as its config is damaged ({error.place}); "
+                "run any command on the config file, which writes it again, then repair"
+            ) from error
+        with suppress(DamagedError):  # that is what is going to be taken away
+            open_inputs(config)
     with RootLock(RunPaths(Storage(root)), "csl verify"):
-        for damage in found:
-            if damage.forget is not None:
-                damage.forget()
-    kinds = {damage.kind for damage in found}
-    if kinds - {Kind.REVIEWS, Kind.RUN}:
-        config = read_run_config(root)
+        forget(root, found)
+    if kinds:
         with open_stage(config, "csl verify", console=console, verbose=verbose) as stage:
             if Kind.FEATURES in kinds:
                 extract(stage)
             if Kind.CHECKPOINTS in kinds:
                 train(stage)
             if kinds & {Kind.CHECKPOINTS, Kind.TRAJECTORIES, Kind.SCORES, Kind.AUDITS}:
-                audit(stage)
+                number = audit(stage)
+                if stage.inputs.labels.has_known_errors():
+                    evaluate_stage(stage, number)
+            settle(stage.run.paths.root, kinds)
 
 
 def extract(stage: Stage) -> None:
     """Features of all videos; adapts the encoder where the config asks for it."""
     extract_stage(stage)
     adapt(stage)
+    settle(stage.run.paths.root, {Kind.FEATURES})
 
 
 def train(stage: Stage) -> None:
     """A checkpoint of every epoch of every scorer."""
     train_stage(stage)
+    settle(stage.run.paths.root, {Kind.CHECKPOINTS})
 
 
 def audit(stage: Stage, *, follow: bool = False) -> int:
@@ -154,7 +170,9 @@ def audit(stage: Stage, *, follow: bool = False) -> int:
     """
     if follow:
         follow_training(stage)
-    return _find(stage)
+    number = _find(stage)
+    settle(stage.run.paths.root, {Kind.TRAJECTORIES, Kind.SCORES, Kind.AUDITS})
+    return number
 
 
 def _find(stage: Stage) -> int:
@@ -212,7 +230,8 @@ def run(stage: Stage) -> dict[str, Any] | None:
     """All stages, prediction beside training; the metrics where errors are known."""
     extract(stage)
     train_and_follow(stage)
-    number = _find(stage)
+    settle(stage.run.paths.root, {Kind.CHECKPOINTS})
+    number = audit(stage)
     return evaluate_stage(stage, number) if stage.inputs.labels.has_known_errors() else None
 
 

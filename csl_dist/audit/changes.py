@@ -90,12 +90,12 @@ def _changes(
 def _changed_settings(old: Mapping[str, Any], new: Mapping[str, Any], where: str = "") -> list[str]:
     """Settings that differ, as `section.key old → new`; the run's root is no setting."""
     words = []
-    for key in new:
-        name = f"{where}{key}"
-        if isinstance(new[key], dict) and isinstance(old.get(key), dict):
-            words += _changed_settings(old[key], new[key], f"{name}.")
-        elif old.get(key) != new[key] and name != "root":
-            words.append(f"{name} {old.get(key)} → {new[key]}")
+    for key in dict.fromkeys([*new, *old]):  # what is gone is a change, too
+        name, before, after = f"{where}{key}", old.get(key), new.get(key)
+        if isinstance(before, dict) and isinstance(after, dict):
+            words += _changed_settings(before, after, f"{name}.")
+        elif before != after and name != "root":
+            words.append(f"{name} {before} → {after}")
     return words
 
 

@@ -209,10 +209,11 @@ class AuditStore:
             found.append((RunPaths.METRICS, str(error)))
         return found
 
-    def repair(self, number: int, key: str) -> None:
+    def repair(self, number: int, key: str) -> bool:
         """Writes what another file of an audit tells; otherwise removes what has to be made again.
 
-        An audit that is removed keeps its number: decisions of reviewers are bound to that.
+        An audit that is removed keeps its number: decisions of reviewers are bound to that. Returns
+        whether it is whole.
         """
         folder = self._paths.audit(number)
         if key == RunPaths.METRICS:
@@ -221,6 +222,7 @@ class AuditStore:
             folder.put(key, csv_bytes(self.flags(number)))
         elif folder.exists(RunPaths.AUDIT):
             self._remove_files(number, {"damaged": key})
+        return key == RunPaths.FLAGS_CSV
 
     def remove(self, number: int) -> None:
         """Deletes an audit, and scores that no other audit has; its number stays taken."""

@@ -1,12 +1,13 @@
 """Verify: everything that a run root holds, compared with the hashes that were written with it.
 
 What is damaged is named, with what would be made again for it. Forgetting it takes its record
-away, so that the next command makes it again, from the same inputs and so with the same bytes.
+away, so that the next command makes it again, from the same inputs and so with the same bytes;
+until one has, `damage.json` tells of it.
 """
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -15,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from csl_dist.audit.revision import AuditStore
-from csl_dist.errors import CslError, DamagedError, StorageError
+from csl_dist.errors import VERIFY, CslError, DamagedError, StorageError
 from csl_dist.features.catalog import CatalogEntry, catalog, damages, remove
 from csl_dist.predict.trajectories import TrajectoryStore
 from csl_dist.run import feature_storage
@@ -68,8 +69,11 @@ class Damage:
     """Names it, and what is wrong."""
     remade: str
     """What makes it again."""
-    forget: Callable[[], None] | None
-    """Takes it away, so that it is made again; None where nothing can."""
+    forget: Callable[[], bool | None] | None
+    """Takes it away, so that it is made again; True where it is whole at once. None where nothing
+    that is in the root can make it again."""
+    is_removed: bool = False
+    """Whether it was taken away before, and is not made again yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,37 +135,105 @@ def checks(root: str) -> list[Check]:
         )
         for number in AuditStore(paths).numbers()
     ]
-    return found + _review_checks(paths)
+    return found + _review_checks(paths) + _removed_checks(paths)
 
 
 def forget_damage(root: str, place: str) -> list[Damage]:
     """Takes away what is damaged at a place, or in the folder of it; what that was."""
     found = [damage for check in checks(root) if check.concerns(place) for damage in check.find()]
-    for damage in found:
-        if damage.forget is not None:
-            damage.forget()
-    return [damage for damage in found if damage.forget is not None]
+    return forget(root, found)
+
+
+def forget(root: str, found: Sequence[Damage]) -> list[Damage]:
+    """Takes away what is damaged, and keeps a list of what is to be made again; what it took."""
+    storage = Storage(root)
+    taken = [damage for damage in found if damage.forget is not None and not damage.is_removed]
+    waiting = _waiting(storage)
+    _put_removed(storage, [*waiting, *taken])  # first: what a kill leaves undone is listed
+    left = [damage for damage in taken if damage.forget is not None and not damage.forget()]
+    _put_removed(storage, [*waiting, *left])
+    return taken
+
+
+def settle(root: Storage, kinds: Collection[Kind]) -> None:
+    """All that a command makes of these kinds is there: none of them is to be made again."""
+    _put_removed(root, [damage for damage in _waiting(root) if damage.kind not in kinds])
+
+
+def _removed(root: Storage) -> list[Damage]:
+    """What was damaged, is gone, and is not made again yet."""
+    if not root.exists(RunPaths.DAMAGE):
+        return []
+    return root.read_json(
+        RunPaths.DAMAGE,
+        lambda content: [
+            Damage(
+                kind=Kind(told["kind"]),
+                what=told["what"],
+                remade=told["remade"],
+                forget=lambda: None,
+                is_removed=True,
+            )
+            for told in content["removed"]
+        ],
+    )
+
+
+def _waiting(root: Storage) -> list[Damage]:
+    """The same; none where the list itself is damaged, as every stage plans its work anew."""
+    try:
+        return _removed(root)
+    except DamagedError:
+        return []
+
+
+def _put_removed(root: Storage, damages: Sequence[Damage]) -> None:
+    told = {d.what: {"kind": d.kind, "what": d.what, "remade": d.remade} for d in damages}
+    if told:
+        root.put_json(RunPaths.DAMAGE, {"removed": list(told.values())})
+    elif root.exists(RunPaths.DAMAGE):
+        root.delete(RunPaths.DAMAGE)
+
+
+def _removed_checks(paths: RunPaths) -> list[Check]:
+    """A check of the list of what was removed."""
+
+    def find() -> list[Damage]:
+        try:
+            return _removed(paths.root)
+        except DamagedError as error:
+            return [_damage(Kind.RUN, str(error), _written_anew)]
+
+    place = f"{paths.root.url}/{RunPaths.DAMAGE}"
+    found = paths.root.exists(RunPaths.DAMAGE)
+    return [Check(kind=Kind.RUN, places=(place,), find=find)] if found else []
 
 
 def _damage(
-    kind: Kind, what: str, forget: Callable[[], None] | None, remade: str | None = None
+    kind: Kind, what: str, forget: Callable[[], bool | None] | None, remade: str | None = None
 ) -> Damage:
+    what = what.replace(VERIFY, "")  # that is what is being done
     return Damage(kind=kind, what=what, remade=remade or REMADE_BY[kind], forget=forget)
 
 
-def _nothing() -> None:
-    """What is written anew by the next command needs no forgetting."""
+def _written_anew() -> bool:
+    """What every command writes when it opens a run needs no forgetting."""
+    return True
 
 
 def _run_checks(paths: RunPaths) -> list[Check]:
-    def find(read: Callable[[], object]) -> list[Damage]:
+    def find(place: str, read: Callable[[], object]) -> list[Damage]:
         try:
             read()
         except DamagedError as error:
-            is_kept = error.place.endswith(RunPaths.IDENTITY)
-            remade = "restore a copy: without it decisions of reviewers are not found"
-            forget = None if is_kept else _nothing
-            return [_damage(Kind.RUN, str(error), forget, remade if is_kept else None)]
+            if error.place != place:
+                return []  # another check's: the digest of one file is in another
+            if error.place.endswith(RunPaths.IDENTITY):
+                remade = "restore a copy: without it decisions of reviewers are not found"
+                return [_damage(Kind.RUN, str(error), None, remade)]
+            # The config is in run.json alone; the rest is written by that.
+            forget = None if error.place.endswith(RunPaths.RUN) else _written_anew
+            return [_damage(Kind.RUN, str(error), forget)]
         return []
 
     reads: dict[str, Callable[[], object]] = {
@@ -170,9 +242,10 @@ def _run_checks(paths: RunPaths) -> list[Check]:
         RunPaths.VIDEO_LIST: lambda: require_videos_as_written(paths.root),
     }
     return [
-        Check(kind=Kind.RUN, places=(f"{paths.root.url}/{key}",), find=partial(find, read))
+        Check(kind=Kind.RUN, places=(place,), find=partial(find, place, read))
         for key, read in reads.items()
         if paths.root.exists(key)
+        for place in (f"{paths.root.url}/{key}",)
     ]
 
 
@@ -271,7 +344,7 @@ def _score_damages(paths: RunPaths, unit: Unit) -> list[Damage]:
     return [_damage(Kind.SCORES, what, partial(_rescore, paths, unit))]
 
 
-def _rescore(paths: RunPaths, unit: Unit) -> None:
+def _rescore(paths: RunPaths, unit: Unit) -> bool:
     """Takes scores away; makes them again at once where their labels and trajectory are there.
 
     No other command could do that for labels that `csl relabel` was given.
@@ -289,8 +362,9 @@ def _rescore(paths: RunPaths, unit: Unit) -> None:
             continue
         if made == unit.fingerprint:
             store.write(annotation, scorer, made, by_name, class_weights_C)
-            return
+            return True
     store.remove([unit])
+    return False
 
 
 def _users(paths: RunPaths, unit: Unit) -> Iterator[tuple[AuditSettings, str, str]]:

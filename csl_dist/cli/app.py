@@ -1,14 +1,17 @@
 """The `csl` application: how it ends, and what its commands share.
 
 A user's mistake ends in one sentence on stderr and exit code 2; an interrupted command says how to
-go on and exits with 130. Heavy imports wait until a command needs them.
+go on and exits with 130, one that is told to end (SIGTERM, SIGHUP) says the same and exits with 128
+and the signal's number. Heavy imports wait until a command needs them.
 """
 
 import errno
 import os
 import shlex
+import signal
 import sys
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -79,6 +82,7 @@ def csl(
 def main(*command: str) -> None:
     """Runs the command line and exits; `command` goes before what the user typed."""
     arguments = [*command, *sys.argv[1:]]
+    ended_by = _end_as_ctrl_c_does()
     try:
         app(arguments)
         code = 0
@@ -116,9 +120,26 @@ def main(*command: str) -> None:
         _expect_end()
         # A local Ray ends with this process. Shutting it down first, while its threads still
         # wait for work that will never come, can crash.
-        os._exit(INTERRUPTED)
+        os._exit(128 + ended_by[0] if ended_by else INTERRUPTED)
     _leave_ray()
     sys.exit(code)
+
+
+def _end_as_ctrl_c_does() -> list[int]:
+    """Has what systemd, docker, Ray jobs and a closed terminal send end a command as Ctrl-C does.
+
+    Returns a list that has the signal's number once there was one.
+    """
+    received: list[int] = []
+
+    def end(number: int, _: FrameType | None) -> None:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:  # nohup has one ignored
+            signal.signal(number, end)
+    return received
 
 
 def _is_of_ray(error: BaseException) -> bool:

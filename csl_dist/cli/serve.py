@@ -53,7 +53,8 @@ def serve(
     media: Annotated[
         list[str],
         typer.Option(
-            metavar="FOLDER", help="Also show videos of this folder, beside the dataset's own."
+            metavar="FOLDER|URL",
+            help="Also show videos of this folder, beside the dataset's own; name a bucket here.",
         ),
     ] = [],  # noqa: B006
     allow_submit: Annotated[

@@ -49,7 +49,8 @@ def verify(
             found += check.find()
             bar.advance()
     for damage in found:
-        complain("damaged", f"{damage.what}; {damage.remade}")
+        gone = "; it was removed, and is not made again yet" * damage.is_removed
+        complain("damaged", f"{damage.what}{gone}; {damage.remade}")
     counts = Counter(str(check.kind) for check in planned)
     words = ", ".join(f"{count} of {kind}" for kind, count in counts.items())
     if not found:
@@ -63,19 +64,22 @@ def verify(
     pipeline.repair(root, found, console=console, verbose=verbose)
     lost = [damage for damage in found if damage.forget is None]
     if lost:
-        raise StorageError(f"{len(lost)} of {len(found)} damaged parts can't be made again")
+        raise StorageError(
+            f"{len(lost)} of {len(found)} damaged parts can't be made again from what is in {root}"
+        )
     say(f"repaired: {len(found)} parts")
 
 
 @app.command(rich_help_panel="Stores and speed")
 def clean(
     root: Annotated[
-        str | None, typer.Argument(help="Run root, to look for half-written files.", metavar="ROOT")
+        str | None,
+        typer.Argument(help="Run root to look into, instead of this machine.", metavar="ROOT"),
     ] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Remove what is listed.")] = False,
 ) -> None:
-    """List what killed commands left on this machine, and remove it if asked to."""
-    from csl_dist.cluster.leftovers import Leftover, half_written, leftovers
+    """List what killed commands left on this machine, or in a run root; remove it if asked to."""
+    from csl_dist.cluster.leftovers import Leftover, leftovers
     from csl_dist.storage.lock import RootLock
     from csl_dist.storage.paths import RunPaths
     from csl_dist.storage.url import Storage
@@ -87,11 +91,15 @@ def clean(
                 leftover.remove()
         return some
 
-    found = tell(leftovers())
-    if root is not None:
-        begun = half_written(root)  # refuses what is no run root, or in use
+    if root is None:
+        found = tell(leftovers())
+    else:
+        # Needs all of csl_dist, and a machine is cleaned without.
+        from csl_dist.audit.unneeded import unneeded
+
+        begun = unneeded(root)  # refuses what is no run root, or in use
         with RootLock(RunPaths(Storage(root)), "csl clean") if begun and remove else nullcontext():
-            found += tell(begun)
+            found = tell(begun)
     total = sum(leftover.num_bytes for leftover in found) / 2**20
     done = "removed" if remove else "left behind"
     say(

@@ -25,8 +25,8 @@ from csl_dist.storage.url import Storage
 OWN = re.compile(r"csl-(train|metrics|export|features)-")
 OF_PROCESS = re.compile(r"csl-(?:train|metrics|export)-(\d+)-")
 """Folders that are named after the process that made them."""
-HALF_WRITTEN = re.compile(r"#\d+$")
-"""What obstore calls a file until it is whole."""
+HALF_WRITTEN = re.compile(r"#\d+$|^\.csl-\w{8}$")
+"""What obstore calls a file until it is whole, and a file that only tries whether one can write."""
 RAYLET = "raylet/raylet"
 """In the command line of the parent of every worker and agent of Ray."""
 OLD_SECONDS = 24 * 3600.0
@@ -53,10 +53,8 @@ def leftovers() -> list[Leftover]:
 
 
 def half_written(root: str) -> list[Leftover]:
-    """Files in a run root on this machine that were begun; not those of a command that runs."""
+    """Files in a run root that were begun; not those of a command that runs."""
     storage = Storage(root)
-    if not storage.is_local:
-        return []  # a put to a bucket is whole or not there
     if not storage.exists(RunPaths.RUN) and not storage.exists(RunPaths.LOCK):
         raise StorageError(f"{root} is not a run root: it has no {RunPaths.RUN}")
     writer = holder_of(RunPaths(storage))
@@ -65,7 +63,8 @@ def half_written(root: str) -> list[Leftover]:
             f"{root} is being written to by {writer.sentence()}; wait for it to end, then look for "
             "half-written files"
         )
-    return list(_half_written(Path(storage.url)))
+    # A put to a bucket is whole or not there.
+    return list(_half_written(Path(storage.url))) if storage.is_local else []
 
 
 def _folders(temporary: Path) -> Iterator[Leftover]:

@@ -5,6 +5,7 @@ Ray starts when the first unit of work needs it, so that a command on a finished
 
 import logging
 import os
+import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -61,7 +62,7 @@ def connect(*, verbose: bool = False) -> Resources:
         _require_answer(os.environ.get("RAY_ADDRESS", ""))
         END_NOTICE.start()
         silence = nullcontext() if verbose else _silent_stderr()
-        with _told_if_slow(local), silence, _errors(local):
+        with _told_if_slow(local), silence, _errors(local), _own_signal_handler():
             ray.init(
                 address="local" if local else None,
                 include_dashboard=False if local else None,
@@ -75,6 +76,15 @@ def connect(*, verbose: bool = False) -> Resources:
         num_gpus=num_gpus,
         has_cuda=num_gpus > 0 and _has_cuda(),
     )
+
+
+@contextmanager
+def _own_signal_handler() -> Iterator[None]:
+    """Keeps a command's own way to end on SIGTERM; Ray's prints the stack of its core."""
+    own = signal.getsignal(signal.SIGTERM)
+    yield
+    if callable(own) and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, own)
 
 
 def _require_answer(address: str) -> None:

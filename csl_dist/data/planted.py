@@ -173,11 +173,14 @@ KINDS: dict[ErrorKind, Callable[..., Corruption]] = {
 def chosen_kinds(
     videos: Sequence[str], shares: Mapping[Any, float], *, seed: int
 ) -> dict[str, ErrorKind]:
-    """Which videos get which kind: each by its own id, whatever other videos there are."""
+    """Which videos get which kind: each by its own id, whatever other videos there are.
+
+    Kinds take their shares in the order of ErrorKind, in whatever order a config names them.
+    """
     if sum(shares.values()) > 1 + 1e-9:
         raise DataError(f"corrupt: shares of kinds add up to {sum(shares.values()):g}, above 1")
-    bounds = np.cumsum(list(shares.values()))
-    kinds = [ErrorKind(kind) for kind in shares]
+    kinds = [kind for kind in ErrorKind if kind in shares]
+    bounds = np.cumsum([shares[kind] for kind in kinds])
     places = {video: int(np.searchsorted(bounds, _place(seed, video), "right")) for video in videos}
     # Shares that add up to all videos may do so but for rounding.
     last = len(kinds) - 1 if kinds and bounds[-1] > 1 - 1e-9 else len(kinds)

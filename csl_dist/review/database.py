@@ -4,6 +4,7 @@
 writes; rows stay as they are.
 """
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -27,6 +28,10 @@ FIRST, HEAD = "0001", "0003"
 VERSION_TABLE = "csl_schema"
 UPGRADE_LOCK = 7_240_117
 """Number of PostgreSQL's advisory lock: one process at a time changes the schema."""
+
+SILENT_SECONDS = 2.0
+"""A database that failed after so long gave no answer, and is not asked for so long."""
+_SILENT_AT: dict[str, float] = {}
 
 METADATA = sa.MetaData()
 REVIEWS = sa.Table(
@@ -115,12 +120,21 @@ def _run_migrations(connection: sa.Connection) -> None:
 
 @contextmanager
 def storage_errors(engine: sa.Engine) -> Iterator[None]:
-    """Any failure of the database as one sentence."""
+    """Any failure of the database as one sentence.
+
+    Where one was waited for in vain, those who come at the same time are told so at once: else a
+    page's requests would wait one after the other.
+    """
+    where = engine.url.render_as_string()
+    begun = time.monotonic()
+    if begun - _SILENT_AT.get(where, -SILENT_SECONDS) < SILENT_SECONDS:
+        raise StorageError(f"the reviews in {where} can't be used: it just gave no answer")
     try:
         yield
     except SQLAlchemyError as error:
+        if time.monotonic() - begun > SILENT_SECONDS:
+            _SILENT_AT[where] = time.monotonic()
         reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
-        where = engine.url.render_as_string()
         raise StorageError(f"the reviews in {where} can't be used: {reason}") from error
 
 

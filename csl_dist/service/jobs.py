@@ -1,15 +1,14 @@
 """Runs submitted through the service: as Ray jobs, whose metadata names the run roots."""
 
 import contextlib
-import os
 import threading
 import time
-from pathlib import Path
 
 from csl_dist.config import NAMED_WEIGHTS, RunConfig, parse_config, with_absolute_paths
 from csl_dist.errors import ConfigError, JobError
 from csl_dist.service.forms import SubmitForm
 from csl_dist.service.settings import ServiceSettings
+from csl_dist.storage.files import is_below
 from csl_dist.storage.url import Storage
 
 CHECK_SECONDS = 5.0
@@ -48,7 +47,7 @@ def refuse_beyond(config: RunConfig, settings: ServiceSettings) -> None:
         },
     }
     for key, path in paths.items():
-        if path is not None and not any(_is_below(path, folder) for folder in allowed):
+        if path is not None and not is_below(path, allowed):
             raise ConfigError(
                 f"{key} is {path}, which is not below what the service was started for; start it "
                 "with --submit-below URL"
@@ -61,14 +60,6 @@ def refuse_beyond(config: RunConfig, settings: ServiceSettings) -> None:
                 f"{key} names the model {model!r}, which the service was not started for; "
                 "start it with --submit-model MODULE:CLASS"
             )
-
-
-def _is_below(path: str, folder: str) -> bool:
-    """Whether a path or URL lies in a folder, links and `..` followed."""
-    if "://" in path or "://" in folder:
-        parts = path.split("/")
-        return f"{path}/".startswith(f"{folder}/") and ".." not in parts
-    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
 class JobRoots:

@@ -1,8 +1,13 @@
-"""What the page shows of a video: its file, or single frames as pictures."""
+"""What the page shows of a video: its file, or single frames as pictures.
+
+A run root may come from somebody else, and then names whatever they like as its dataset. So only
+videos, pictures and label files are read, by their names, and only below the dataset's own folder
+or below what the service was started with; a URL only below the latter, as asking for it tells
+others of this machine, and may reach what only this machine can.
+"""
 
 import io
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -18,16 +23,20 @@ from csl_dist.data.media.transcoding import playable_copy
 from csl_dist.data.media.video import VideoFile, whole_frames
 from csl_dist.errors import CslError, DataError
 from csl_dist.service.audits import NotFoundError
-from csl_dist.storage.files import exists, is_url, signature
+from csl_dist.service.settings import ServiceSettings
+from csl_dist.storage.files import exists, is_below, is_url, real_path, signature
 from csl_dist.types import Annotation, Media, Video
 
 PLAYABLE = (".mp4", ".m4v", ".mov", ".webm")
 """Files that browsers play; of others a copy is made that they play."""
+LABEL_SUFFIXES = (
+    *(".txt", ".csv", ".tsv", ".json", ".jsonl", ".xml", ".eaf", ".anvil", ".boris", ".parquet"),
+)
 CACHED_PICTURES = 256
 CACHED_FOLDERS = 16
 
 Folders = tuple[str, ...]
-"""Real paths of folders that videos may be shown from."""
+"""Real paths of folders, and URLs, that may be read below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +81,14 @@ def _views(path: str) -> dict[str, list[CameraView]]:
     return camera_views(path)
 
 
-def views_of(config: DatasetConfig, video: Video) -> dict[str, Video]:
+def views_of(config: DatasetConfig, video: Video, folders: Folders) -> dict[str, Video]:
     """A video as each of its cameras saw it, by camera; empty where it has only one.
 
     LeRobot alone has several cameras of one video; in other layouts each is a video of its own.
     """
     if not isinstance(config, LerobotConfig) or video.media is not Media.VIDEO:
+        return {}
+    if not is_below(config.path, folders):
         return {}
     try:
         views = _views(config.path).get(video.id, [])
@@ -108,38 +119,36 @@ def played_file(video: Video) -> Path | None:
     return path if is_playable(video.source) else playable_copy(video.source).path
 
 
-def media_folders(config: DatasetConfig, more: Sequence[str]) -> Folders:
-    """Where videos of a dataset may be shown from: its own folders, and those named for it."""
+def readable_folders(config: DatasetConfig, settings: ServiceSettings) -> Folders:
+    """Where files of a dataset may be read from."""
+    started_with = (*settings.media, *settings.roots, *settings.submit_below)
     own = config.path
     if not os.path.isdir(own) and PurePosixPath(own).suffix:
         own = own.rpartition("/")[0]
     media = getattr(config, "media", None)
-    return tuple(_real(one) for one in [own, *([media] if media else []), *more])
-
-
-def _real(path: str) -> str:
-    return path if is_url(path) else os.path.realpath(path)
+    named = [one for one in (own, media) if one]
+    allowed = [one for one in named if not is_url(one) or is_below(one, started_with)]
+    return (*map(real_path, allowed), *map(real_path, settings.media))
 
 
 def may_show(video: Video, folders: Folders) -> bool:
-    """Whether a source is a video or frames below these folders, where its links lead.
-
-    A run root may come from somebody else, and then says whatever they like.
-    """
-    real = PurePosixPath(_real(video.source))
+    """Whether a source is a video or frames below these folders, where its links lead."""
+    real = PurePosixPath(real_path(video.source))
     if video.media is Media.VIDEO and real.suffix.lower() not in VIDEO_SUFFIXES:
         return False
-    return _is_below(video.source, folders)
+    return is_below(video.source, folders)
 
 
-def _is_below(path: str, folders: Folders) -> bool:
-    return any(PurePosixPath(_real(path)).is_relative_to(folder) for folder in folders)
+def may_read_labels(file: str, folders: Folders) -> bool:
+    """Whether a file is one of labels below these folders, where its links lead."""
+    real = PurePosixPath(real_path(file))
+    return real.suffix.lower() in LABEL_SUFFIXES and is_below(file, folders)
 
 
 def outside(video: Video) -> str:
     return (
         f"{video.source} is no video below the folder of the dataset, so there is no picture; "
-        "start the service with --media FOLDER to show it."
+        f"start the service with --media {'URL' if is_url(video.source) else 'FOLDER'} to show it."
     )
 
 
@@ -168,7 +177,7 @@ def _jpeg(video: Video, version: str, seconds: float, width: int, folders: Folde
     if video.media is Media.FRAMES:
         pictures = _pictures(video.source, video.source_fps, version)
         path = pictures[min(pictures, key=lambda at: abs(at - seconds))]
-        if not _is_below(path, folders):  # a link in the folder
+        if not is_below(path, folders):  # a link in the folder
             raise NotFoundError(outside(replace(video, source=path)))
         try:
             return _encoded(read_picture(path), width)

@@ -54,7 +54,7 @@ class ServiceSettings:
     database: str | None = None
     """URL of the reviews; None keeps them in each run root."""
     media: tuple[str, ...] = ()
-    """Folders that videos may be shown from, beside that of each dataset."""
+    """Folders and URLs that videos and labels are read from, beside each dataset's own folder."""
     allow_submit: bool = False
     submit_below: tuple[str, ...] = ()
     """URLs below which a submitted config may read and write, beside the roots themselves."""

@@ -5,7 +5,7 @@ A bucket is listed once for a dataset, however many of its files are asked for.
 
 import fnmatch
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
@@ -244,3 +244,19 @@ def signature(file: str) -> tuple[int, str]:
         return facts.st_size, f"{facts.st_mtime_ns} {facts.st_ctime_ns}"
     storage, key = split_url(file)
     return storage.facts(key)
+
+
+def real_path(path: str) -> str:
+    """Where a path leads, links followed; a URL as it is."""
+    return path if is_url(path) else os.path.realpath(path)
+
+
+def is_below(path: str, folders: Iterable[str]) -> bool:
+    """Whether a path or URL lies in one of some folders, links and `..` followed."""
+
+    def is_in(folder: str) -> bool:
+        if is_url(path) or is_url(folder):
+            return f"{path}/".startswith(f"{folder.rstrip('/')}/") and ".." not in path.split("/")
+        return Path(real_path(path)).is_relative_to(real_path(folder))
+
+    return any(map(is_in, folders))

@@ -20,6 +20,8 @@ class RunPaths:
     """Every video, where its source and its labels are: of the run, and in each audit of that."""
     SOURCES = "sources.json"
     """Digests of the files that the run reads, so that they are not read again to know them."""
+    DAMAGE = "damage.json"
+    """What was damaged, and is removed and not made again yet."""
     PULSE = "pulse.json"
     """While checkpoints are evaluated: how it stands."""
     TRAINING = "training.json"
@@ -106,6 +108,7 @@ class RunPaths:
             self.LOCK,
             self.VIDEO_LIST,
             self.SOURCES,
+            self.DAMAGE,
             self.PULSE,
             self.REVIEWS,
         )

@@ -9,6 +9,7 @@ are scored; a checkpoint that could not be scored has a `bad.json` that says why
 import dataclasses
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -217,6 +218,20 @@ class CheckpointStore:
                     self.load_resume_state(epoch)
             except (DamagedError, NotReadyError) as error:
                 yield epoch, str(error)
+
+    def unneeded(self) -> dict[str, int]:
+        """Bytes by key of what a kill left: of epochs that are not published, and optimiser states
+        of epochs before another."""
+        published = set(self.published_epochs())
+        found = {}
+        for key, size in self._storage.list_sizes():
+            name, _, file = key.partition("/")
+            if not re.fullmatch(r"epoch-\d+", name):
+                continue
+            epoch = int(name.removeprefix("epoch-"))
+            if epoch not in published or (file == RESUME and epoch + 1 in published):
+                found[key] = size
+        return found
 
     def remove(self, epoch: int) -> None:
         """Deletes an epoch; what says that it is published goes first."""

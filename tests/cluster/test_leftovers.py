@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from stored import different, stored
 from typer.testing import CliRunner
 
 from csl_dist.cli.app import app
@@ -64,6 +65,35 @@ def test_half_written_files_go_only_while_nobody_writes(temporary: Path) -> None
     assert (temporary / "root/a.json#3").exists()
     assert "removed: 1" in CliRunner().invoke(app, command).stdout
     assert sorted(os.listdir(temporary / "root")) == ["kept#name.json", "link#1", "run.json"]
+
+
+def test_root_is_cleaned_of_what_has_no_record_and_of_nothing_else(
+    made_root: str, temporary: Path
+) -> None:
+    before = stored(Path(made_root))
+    gone = temporary / f"csl-train-{ended_process()}-x"
+    gone.mkdir()
+    [training] = Path(made_root).glob("framewise/fold-0/checkpoints/*")
+    newest = training / "epoch-0006/resume.safetensors"
+    left = [
+        training / "epoch-0005/resume.safetensors",
+        training / "epoch-0007/model.safetensors",
+        training / "epoch-0007/model.safetensors#1",
+        Path(made_root) / "audits/0002/flags.parquet",
+        Path(made_root) / ".csl-a_b01234",
+    ]
+    for path in left:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"1234")
+    listed = CliRunner().invoke(app, ["clean", made_root]).stdout
+    assert "left behind: 5, " in listed
+    assert str(left[1]) in listed
+    assert all(path.exists() for path in left)
+    assert "removed: 5, " in CliRunner().invoke(app, ["clean", made_root, "--remove"]).stdout
+    assert not any(path.exists() for path in left)
+    assert newest.exists()
+    assert different(stored(Path(made_root)), before) == []
+    assert gone.exists(), "the machine is another matter"
 
 
 def test_folder_that_is_no_run_root_is_left_alone(temporary: Path) -> None:

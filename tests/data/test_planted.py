@@ -160,6 +160,8 @@ def test_kinds_are_spread_over_disjoint_shares() -> None:
     assert chosen != chosen_kinds(videos, shares, seed=1)
     few = chosen_kinds(videos[:9], shares, seed=0)
     assert few == {video: chosen[video] for video in few}, "others change nothing"
+    turned = dict(reversed(shares.items()))
+    assert chosen == chosen_kinds(videos, turned, seed=0), "nor does the order in the config"
     every = chosen_kinds(videos, {"mislabel": 0.7, "disorder": 0.3}, seed=0)
     assert len(every) == len(videos)
     with pytest.raises(DataError, match="add up to 1.2"):

@@ -15,12 +15,13 @@ import made_run
 import pytest
 from rich.console import Console
 
+from csl_dist import pipeline
 from csl_dist.audit.reader import open_audit
 from csl_dist.audit.revision import AuditStore
 from csl_dist.audit.verify import Damage, Kind, checks, forget_damage
 from csl_dist.cli import main
 from csl_dist.config import RunConfig
-from csl_dist.errors import CslError, DamagedError, StorageError
+from csl_dist.errors import CslError, DamagedError, DataError, StorageError
 from csl_dist.flag.stage import flag
 from csl_dist.pipeline import open_stage
 from csl_dist.review.store import Decision, NewReview, store_of
@@ -195,7 +196,7 @@ def test_forgotten_damage_counts_as_not_done(made_root: str, name: str) -> None:
     path = one_file(Path(made_root), FILES[name])
     cut(path)
     assert forget_damage(made_root, str(path))
-    assert found_damages(Path(made_root)) == []
+    assert all(damage.is_removed for damage in found_damages(Path(made_root)))
     assert not path.exists() or name == "score record"
 
 
@@ -206,8 +207,50 @@ def test_stage_that_meets_damage_goes_on_when_run_again(made_folder: Path, made_
     flip(flags)
     with pytest.raises(DamagedError, match="audit 1: .*it was removed: run again"):
         audited(config)
+    [waiting] = found_damages(Path(made_root))
+    assert waiting.is_removed, "until it is made again"
+    assert "audit 1" in waiting.what
     assert audited(config) == 2
     assert (Path(made_root) / "audits/0002/flags.parquet").read_bytes() == before
+
+
+@pytest.mark.parametrize("refused_by", ["dataset", "stage", "run file"])
+def test_damage_stays_known_until_it_is_repaired(
+    made_folder: Path, made_root: str, monkeypatch: pytest.MonkeyPatch, refused_by: str
+) -> None:
+    config = replace(made_run.config_of(made_folder), root=made_root)
+    audited(config)
+    flags = one_file(Path(made_root), FILES["flags"])
+    flip(flags)
+    before = [damage.what for damage in found_damages(Path(made_root))]
+
+    def refuse(_: object) -> None:
+        raise DataError("video 'v2' is gone")
+
+    run_file = (Path(made_root) / "run.json").read_bytes()
+    with monkeypatch.context() as patch:
+        if refused_by == "run file":
+            cut(Path(made_root) / "run.json")
+        else:
+            place = {"dataset": "open_inputs", "stage": "audit"}[refused_by]
+            patch.setattr(pipeline, place, refuse)
+        with pytest.raises((DataError, StorageError), match="'v2' is gone|its config is damaged"):
+            pipeline.repair(made_root, found_damages(Path(made_root)))
+    assert set(before) <= {damage.what for damage in found_damages(Path(made_root))}
+    assert flags.exists() == (refused_by != "stage")
+    (Path(made_root) / "run.json").write_bytes(run_file)
+    monkeypatch.setattr(pipeline, "predict", lambda _: False)  # there are no weights
+    pipeline.repair(made_root, found_damages(Path(made_root)))
+    assert found_damages(Path(made_root)) == []
+    assert open_audit(made_root).revision == 2
+
+
+def test_list_of_removed_things_that_is_damaged_stops_nothing(made_root: str) -> None:
+    (Path(made_root) / "damage.json").write_text("[]")
+    [damage] = found_damages(Path(made_root))
+    assert "damage.json is damaged" in damage.what
+    pipeline.repair(made_root, [damage])
+    assert found_damages(Path(made_root)) == []
 
 
 def audited(config: RunConfig) -> int:

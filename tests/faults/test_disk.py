@@ -95,7 +95,10 @@ def test_root_of_somebody_else_is_refused_in_a_sentence(tmp_path: Path) -> None:
     assert said.stdout.count("\n") == 1
 
 
-@pytest.mark.parametrize("command", [["audits", "rm", "ROOT", "1"], ["relabel", "ROOT", "x"]])
+@pytest.mark.parametrize(
+    "command",
+    [["audits", "rm", "ROOT", "1"], ["relabel", "ROOT", "x"], ["clean", "ROOT", "--remove"]],
+)
 def test_root_of_another_format_is_never_written_to(made_root: str, command: list[str]) -> None:
     storage = Storage(made_root)
     content = storage.read_json("run.json", dict)

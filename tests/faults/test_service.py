@@ -9,15 +9,17 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from PIL import Image
 from served import client_of, refusal
 
+from csl_dist.audit.reader import open_audit
 from csl_dist.config import ManifestConfig, RunConfig, ScorerConfig
 from csl_dist.errors import ConfigError
-from csl_dist.review.store import ReviewStore, store_of
+from csl_dist.review.store import Decision, NewReview, ReviewStore, store_of
 from csl_dist.service import connections, guard
 from csl_dist.service.deployment import Server
 from csl_dist.service.jobs import refuse_beyond
@@ -190,6 +192,96 @@ def test_videos_of_a_folder_that_was_named_are_shown(
     forge_source(made_root, str(copy))
     client = client_of(made_root, media=(str(tmp_path),))
     assert client.get("/api/audits/run/media?video=v2").content == copy.read_bytes()
+
+
+class AskedServer(ThreadingHTTPServer):
+    """Knows what it was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        asked = self.asked
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                asked.append(self.path)
+                self.send_error(404)
+
+            do_HEAD = do_GET
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        super().__init__(("127.0.0.1", 0), Handler)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/data"
+
+
+@pytest.fixture
+def asked_server() -> Iterator[AskedServer]:
+    with AskedServer() as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def forge_dataset(root: str, url: str) -> None:
+    """Makes a run and its audit say that the dataset, and video v2 of it, are at a URL."""
+    folder = RunPaths(Storage(root)).audit(1)
+    forge_source(root, f"{url}/v2.mp4")
+    for storage, key in ((Storage(root), RunPaths.RUN), (folder, RunPaths.AUDIT)):
+        content = storage.read_json(key, dict)
+        content["config"]["dataset"]["path"] = url
+        storage.put_json(key, content)
+
+
+def test_url_that_a_root_names_is_asked_only_where_the_service_was_started_for_it(
+    made_root: str, asked_server: AskedServer
+) -> None:
+    forge_dataset(made_root, asked_server.url)
+    assert open_audit(made_root).config.dataset.path == asked_server.url
+    names = ("media?video=v2", "picture?video=v2&frame=3")
+    for media in ((), ("http://127.0.0.1:1",), (f"{asked_server.url}-2",)):
+        client = client_of(made_root, media=media)
+        for name in names:
+            assert "--media URL" in refusal(client.get(f"/api/audits/run/{name}"), 404)
+        assert client.get("/api/audits/run/video?video=v2").json()["media"] == "missing"
+    assert asked_server.asked == []
+    client = client_of(made_root, media=(asked_server.url,))
+    assert client.get("/api/audits/run/video?video=v2").json()["media"] == "missing"
+    assert asked_server.asked != [], "now it may be asked, and has no such video"
+
+
+@pytest.mark.parametrize("place", ["outside", "no label file", "url"])
+def test_labels_of_a_forged_root_are_not_handed_out_as_corrected(
+    made_root: str, made_folder: Path, tmp_path: Path, asked_server: AskedServer, place: str
+) -> None:
+    secret, inside = tmp_path / "secret.txt", made_folder / "shadow"
+    for file in (secret, inside):
+        file.write_text("root:x:0:0\n" * 300)
+    forged = {"outside": str(secret), "no label file": str(inside)}
+    client = client_of(made_root)
+    store_of(made_root, None).append(
+        NewReview(
+            **{"key": "k" * 8, "revision": 1, "video": "v2", "start": 120, "stop": 160},
+            **{"decision": Decision.WRONG, "label": "b", "reviewer": "Ada"},
+        )
+    )
+    assert client.get("/api/audits/run/corrected").status_code == 200
+    folder = RunPaths(Storage(made_root)).audit(1)
+    videos = {video.id: video for video in read_videos(folder)}
+    labels = forged.get(place, f"{asked_server.url}/v2.txt")
+    put_videos(folder, [*(videos | {"v2": replace(videos["v2"], labels=labels)}).values()])
+    try:
+        sentence = refusal(client_of(made_root).get("/api/audits/run/corrected"), 400)
+        assert "no label file below the folder of the dataset" in sentence
+        assert "root:x" not in sentence
+        assert asked_server.asked == []
+    finally:
+        inside.unlink()
 
 
 def test_submitting_needs_a_token_on_this_machine_too() -> None:

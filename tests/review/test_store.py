@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import made_run
@@ -16,11 +17,13 @@ import sqlalchemy as sa
 from made_run import WRONG
 from postgres_server import postgres_server
 from served import HERE, client_of, refusal
+from sqlalchemy.exc import OperationalError
 from starlette.testclient import TestClient
 
 import csl_dist
 from csl_dist.audit.relabel import relabel
 from csl_dist.errors import ConfigError, StorageError
+from csl_dist.review import database as review_database
 from csl_dist.review.database import REVIEWS
 from csl_dist.review.store import (
     CurrentDecisions,
@@ -341,3 +344,27 @@ def test_moved_root_keeps_its_reviews(made_root: str, tmp_path: Path) -> None:
     [found] = client_of(str(moved)).get("/api/audits/moved/reviews").json()["reviews"]
     assert found["video"] == "v2"
     assert abs(found["start"] - WRONG.start) <= 4
+
+
+def test_database_that_gave_no_answer_is_not_waited_for_by_one_request_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = review_database.engine_of(f"sqlite:///{tmp_path}/reviews.db")
+    now = [0.0]
+    monkeypatch.setattr(review_database, "time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    def ask(seconds: float) -> None:
+        with review_database.storage_errors(engine):
+            now[0] += seconds
+            raise OperationalError("SELECT 1", {}, Exception("connection timeout expired"))
+
+    with pytest.raises(StorageError, match="timeout expired"):
+        ask(0.1)
+    with pytest.raises(StorageError, match="timeout expired"):
+        ask(5.0)
+    with pytest.raises(StorageError, match="it just gave no answer"):
+        ask(5.0)
+    assert now[0] == 5.1, "it was not asked"
+    now[0] += review_database.SILENT_SECONDS
+    with review_database.storage_errors(engine):
+        pass

@@ -61,7 +61,7 @@ def write_dataset(folder: Path) -> None:
 def config_of(folder: Path, flag: FlagConfig = PAPERS_FLAGS) -> RunConfig:
     return RunConfig(
         root=str(folder / "run"),
-        dataset=ManifestConfig(path=str(folder), truth=str(folder / "errors.csv"), fps=FPS),
+        dataset=ManifestConfig(path=str(folder), truth=str(folder / "errors.csv"), fps=float(FPS)),
         scorers={
             "transformer": ScorerConfig(arguments={"preset": "tiny"}),
             "framewise": ScorerConfig(),

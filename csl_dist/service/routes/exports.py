@@ -14,11 +14,12 @@ from csl_dist.audit.reader import Audit
 from csl_dist.cluster.leftovers import own_folder
 from csl_dist.errors import DataError, NotReadyError
 from csl_dist.export import Format, export, format_of
-from csl_dist.review.labels import write_corrected
+from csl_dist.review.labels import corrections, write_corrected
 from csl_dist.service.audits import OpenAudit
 from csl_dist.service.context import ServiceContext
 from csl_dist.service.forms import Revision
-from csl_dist.service.settings import MAX_EXPORT_BYTES
+from csl_dist.service.media import may_read_labels, readable_folders
+from csl_dist.service.settings import MAX_EXPORT_BYTES, ServiceSettings
 
 
 def export_routes(context: ServiceContext) -> APIRouter:
@@ -39,15 +40,26 @@ def export_routes(context: ServiceContext) -> APIRouter:
     @routes.get("/{audit}/corrected", response_class=FileResponse)
     def download_corrected(audit: str, revision: Revision = None) -> Response:
         """Labels as reviewers corrected them, in the dataset's own layout, as a zip."""
-        return pool.read(audit, revision, lambda opened: _corrected(opened, audit))
+        return pool.read(
+            audit, revision, lambda opened: _corrected(opened, audit, context.settings)
+        )
 
     return routes
 
 
-def _corrected(opened: OpenAudit, audit_id: str) -> Response:
-    folder = Path(tempfile.mkdtemp(prefix="csl-corrected-"))
+def _corrected(opened: OpenAudit, audit_id: str, settings: ServiceSettings) -> Response:
+    decisions = opened.decisions.by_span()
+    folders = readable_folders(opened.audit.config.dataset, settings)
+    for video in corrections(decisions):
+        if not may_read_labels(file := opened.video(video).labels, folders):
+            raise DataError(
+                f"the labels of video {video!r} ({file}) are no label file below the folder of the "
+                "dataset; start the service with --media and their folder, or run `csl reviews "
+                "export` on the machine of the run"
+            )
+    folder = Path(tempfile.mkdtemp(prefix=own_folder("export")))
     try:
-        write_corrected(opened.audit, opened.decisions.by_span(), folder / "labels")
+        write_corrected(opened.audit, decisions, folder / "labels")
         path = _packed(folder / "labels", folder / f"{audit_id}-corrected.zip")
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)

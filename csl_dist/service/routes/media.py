@@ -13,9 +13,9 @@ from csl_dist.service.media import (
     Folders,
     frame_picture,
     may_show,
-    media_folders,
     outside,
     played_file,
+    readable_folders,
     views_of,
 )
 from csl_dist.service.settings import MAX_ID
@@ -31,7 +31,7 @@ def media_routes(context: ServiceContext) -> APIRouter:
     pool = context.pool
 
     def folders_of(opened: OpenAudit) -> Folders:
-        return media_folders(opened.audit.config.dataset, context.settings.media)
+        return readable_folders(opened.audit.config.dataset, context.settings)
 
     @routes.get("/{audit}/media", response_class=FileResponse)
     def play(audit: str, video: VideoId, camera: Camera = None) -> Response:
@@ -41,7 +41,7 @@ def media_routes(context: ServiceContext) -> APIRouter:
             found = opened.video(video)
             if camera is None:
                 return found
-            views = views_of(opened.audit.config.dataset, found)
+            views = views_of(opened.audit.config.dataset, found, folders_of(opened))
             if camera not in views:
                 raise NotFoundError(f"video {video!r} has no camera {camera!r}")
             return views[camera]

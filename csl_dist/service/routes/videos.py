@@ -1,6 +1,5 @@
 """Routes of videos: the list of an audit's videos, and the labels and flags of one."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -13,10 +12,10 @@ from csl_dist.service.audits import OpenAudit
 from csl_dist.service.context import ServiceContext
 from csl_dist.service.encoding import check_size, json_response, rounded_lists, table_rows
 from csl_dist.service.forms import Limit, Offset, Revision, VideoId
-from csl_dist.service.media import media_folders, shown_as, views_of
+from csl_dist.service.media import Folders, readable_folders, shown_as, views_of
 from csl_dist.service.responses import FrameOf, Prediction, VideoFacts, VideoPage
 from csl_dist.service.selection import class_id
-from csl_dist.service.settings import MAX_ID
+from csl_dist.service.settings import MAX_ID, ServiceSettings
 from csl_dist.types import Video, runs_of
 
 NUM_TYPICAL = 3
@@ -39,8 +38,8 @@ def video_routes(context: ServiceContext) -> APIRouter:
     @routes.get("/{audit}/video", response_model=VideoFacts)
     def describe_video(audit: str, video: VideoId, revision: Revision = None) -> Response:
         """A video's labels, times and flags, and how it can be shown."""
-        more = context.settings.media
-        facts = pool.read(audit, revision, lambda opened: _video_facts(opened, video, more))
+        settings = context.settings
+        facts = pool.read(audit, revision, lambda opened: _video_facts(opened, video, settings))
         return json_response(facts)
 
     @routes.get("/{audit}/prediction", response_model=Prediction)
@@ -75,17 +74,19 @@ def video_routes(context: ServiceContext) -> APIRouter:
     return routes
 
 
-def _cameras(config: DatasetConfig, video: Video) -> list[dict[str, Any]]:
+def _cameras(config: DatasetConfig, video: Video, folders: Folders) -> list[dict[str, Any]]:
     """Names of the cameras, the audited one first, and where in its file each begins."""
-    views = views_of(config, video)
+    views = views_of(config, video, folders)
     ordered = sorted(views, key=lambda name: views[name].source != video.source)
     return [{"name": n, "start_seconds": views[n].start_seconds} for n in ordered]
 
 
-def _video_facts(opened: OpenAudit, video_id: str, more: Sequence[str]) -> dict[str, Any]:
+def _video_facts(opened: OpenAudit, video_id: str, settings: ServiceSettings) -> dict[str, Any]:
     video, audit = opened.video(video_id), opened.audit
     annotation = audit.annotation(video_id)
-    showing = shown_as(video, annotation, media_folders(audit.config.dataset, more))
+    config = audit.config.dataset
+    folders = readable_folders(config, settings)
+    showing = shown_as(video, annotation, folders)
     fps = annotation.timeline.fps or 1.0
     even_T = np.arange(annotation.num_frames) / fps
     is_even = np.abs(annotation.times_T - even_T).max(initial=0.0) < 0.25 / fps
@@ -101,7 +102,7 @@ def _video_facts(opened: OpenAudit, video_id: str, more: Sequence[str]) -> dict[
         "start_seconds": video.start_seconds,
         "source_fps": annotation.source_fps or fps,
         "media": showing.media,
-        "cameras": _cameras(audit.config.dataset, video) if showing.media == "video" else [],
+        "cameras": _cameras(config, video, folders) if showing.media == "video" else [],
         "note": showing.note,
         "preparing": showing.is_preparing,
         "labels": [
