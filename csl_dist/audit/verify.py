@@ -29,7 +29,7 @@ from csl_dist.storage.run_file import (
     identity_of,
     read_run_config,
     read_run_file,
-    require_videos_as_written,
+    read_run_videos,
 )
 from csl_dist.storage.url import Storage
 from csl_dist.training.checkpoints import CheckpointStore
@@ -167,7 +167,7 @@ def _run_checks(paths: RunPaths) -> list[Check]:
     reads: dict[str, Callable[[], object]] = {
         RunPaths.RUN: lambda: read_run_file(paths.root.url),
         RunPaths.IDENTITY: lambda: identity_of(paths.root.url),
-        RunPaths.VIDEO_LIST: lambda: require_videos_as_written(paths.root),
+        RunPaths.VIDEO_LIST: lambda: read_run_videos(paths.root),
     }
     return [
         Check(kind=Kind.RUN, places=(f"{paths.root.url}/{key}",), find=partial(find, read))

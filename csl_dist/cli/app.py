@@ -51,7 +51,8 @@ EXTRAS = {
     "run": ("cleanlab", "ray", "safetensors", "scipy", "sklearn", "torch", "torchvision"),
     "serve": ("alembic", "fastapi", "prometheus_client", "sqlalchemy", "starlette", "uvicorn"),
     "postgres": ("psycopg",),
-    "formats": ("h5py", "xarray"),
+    "video": ("PIL", "av"),
+    "formats": ("h5py", "pyarrow", "xarray"),
     "figures": ("matplotlib",),
 }
 """Packages that not every install has, by the extra that brings them."""
