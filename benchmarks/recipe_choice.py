@@ -165,7 +165,8 @@ def rows_of(dataset: str, setting: str, data: Path, work: Path) -> list[dict[str
     scorers, num_epochs = made.scorers, made.train.epochs
     found = {scorer: trajectories(runs, scorer) for scorer in scorers}
     rows = []
-    for epochs in [n for n in PREFIXES if n <= num_epochs]:
+    every = max(1, num_epochs // MOST_CHECKPOINTS)
+    for epochs in [n for n in PREFIXES if every <= n <= num_epochs]:
         for which, inputs in runs.items():
             own = {s: scores(inputs, found[s][0][which], epochs) for s in scorers}
             for temporal in own.keys() - {FRAMEWISE}:
