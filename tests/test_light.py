@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import builder
+import lerobot_files
 import numpy as np
 import pandas as pd
 import pytest
@@ -96,6 +97,15 @@ def test_command_that_needs_an_extra_says_which(
     assert result.returncode == 2
     assert result.stderr.startswith("error: this needs ")
     assert f"pip install 'csl_dist[{extra}]'" in result.stderr
+
+
+def test_tables_of_lerobot_say_which_extra_reads_them(tmp_path: Path) -> None:
+    lerobot_files.write_lerobot(tmp_path / "data")
+    result = python(f"{LIGHT}\nsys.exit(csl('lint', {str(tmp_path / 'data')!r}))")
+    assert result.returncode == 2
+    assert (
+        result.stderr == "error: this needs pyarrow; install it: pip install 'csl_dist[formats]'\n"
+    )
 
 
 def modules_after(code: str) -> set[str]:
