@@ -19,6 +19,8 @@ from csl_dist import __version__
 from csl_dist.errors import CslError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from csl_dist.config import RunConfig
 
 app = typer.Typer(
@@ -147,6 +149,12 @@ def _say_how_to_resume(arguments: list[str]) -> None:
     )
     sys.stdout.flush()
     sys.stderr.flush()
+
+
+def say_run(config: Path, overrides: "Sequence[str]") -> None:
+    """Names the run of a config as what comes next."""
+    given = [part for override in overrides for part in ("--set", override)]
+    say(f"next: {shlex.join(['csl', 'run', str(config), *given])}")
 
 
 def say(sentence: str) -> None:

@@ -57,6 +57,7 @@ def test_check_prints_the_dataset_and_finds_nothing_wrong(small_config_file: Pat
     result = csl("check", small_config_file)
     assert result.returncode == 0, result.stderr
     assert "no problems found" in result.stdout
+    assert result.stdout.endswith(f"next: csl run {small_config_file}\n")
     assert "setup" in result.stdout
 
 
