@@ -13,7 +13,8 @@ import torch
 from figures import parser_of, positive, print_figures
 
 from csl_dist.cost.measure import write_video
-from csl_dist.data.media.video import VideoFile, whole_frames
+from csl_dist.data.media.pixels import whole_frames
+from csl_dist.data.media.video import VideoFile
 from csl_dist.features.encoders import fit_frame
 
 

@@ -1,5 +1,7 @@
 """How fast extraction is, beside the bare network and beside a plain loop over the same video.
 
+`decoded_NAME` is what a decoder alone delivers of it: PyAV, and torchcodec where that loads.
+
 .venv/bin/python benchmarks/extract.py [--minutes 60] [--repeats 1] [--json]
 """
 
@@ -16,6 +18,7 @@ from typing import Any
 import av
 import numpy as np
 import torch
+from decoders import decoding_rates
 from figures import add_repeats, parser_of, print_figures, seconds_of
 from memory import WorkerMemory
 from rich.console import Console
@@ -60,6 +63,7 @@ def bench_extract(minutes: float, repeats: int) -> dict[str, float]:
                 seconds = seconds_of(partial(extract, stage))
             rates["stage"].append(num_frames / seconds)
             rates["forward"].append((before + forward_rate()) / 2)
+        decoded = decoding_rates(video, every=1)
     shares = zip(rates["stage"], rates["forward"], rates["loop"], strict=True)
     ratios = [(stage / forward, stage / loop) for stage, forward, loop in shares]
     return {
@@ -67,7 +71,7 @@ def bench_extract(minutes: float, repeats: int) -> dict[str, float]:
         "vs_loop": round(median(r[1] for r in ratios), 3),
         "peak_rss_gib": round(memory.peak_bytes / 2**30, 2),
         "frames_per_second": round(median(rates["stage"]), 1),
-    }
+    } | {f"decoded_{name}": float(rate) for name, rate in decoded.items()}
 
 
 def drifting_pictures(num_frames: int) -> Iterator[Pixels]:

@@ -2,11 +2,13 @@
 
 .venv/bin/python benchmarks/recipe_choice.py --data ../shared/data --work DIR [--settings NAME …]
 
-One process, no Ray, on five datasets of ready features (see real_data.py). Every setting is trained
-once for each fold; figures after fewer epochs are those of its first checkpoints. Printed for
-`choosing` are every other person's videos with the errors of one planting, for `reporting` the
-others' with those of another; the score is the product's own, `aum_late_segment` of the ensemble
-of a temporal and the framewise scorer. Mean over datasets and kinds (mislabel, disorder), AUC / AP.
+One process, no Ray, on five datasets of ready features (see real_data.py). Every setting is
+trained once for each fold; figures after fewer epochs are those of its first checkpoints.
+`defaults` are those before there were recipes; `quick` and `standard` are scorers and training as
+`csl init` writes them for the dataset, on a machine without GPU. Printed for `choosing` are every
+other person's videos with the errors of one planting, for `reporting` the others' with those of
+another; the score is the product's own, `aum_late_segment` of the ensemble of a temporal and the
+framewise scorer. Mean over datasets and kinds (mislabel, disorder), AUC / AP.
 """
 
 import argparse
@@ -23,7 +25,10 @@ import torch
 from holdout import HALVES, KINDS, half
 from real_data import DATASETS, write_real_dataset
 
-from csl_dist.config import RunConfig, ScorerConfig, load_config
+from csl_dist.config import RunConfig, ScorerConfig, TrainConfig, load_config
+from csl_dist.cost.recipes import RecipeName, chosen_settings, this_machine
+from csl_dist.data.facts import dataset_facts
+from csl_dist.data.layouts import open_dataset
 from csl_dist.evaluate.metrics import measured, truth_of_kind
 from csl_dist.evaluate.paper_tables import markdown
 from csl_dist.features.source import FeatureReader
@@ -47,8 +52,11 @@ BOTH = {"transformer": TINY, FRAMEWISE: ScorerConfig()}
 ALL = {**BOTH, "mstcn": ScorerConfig()}
 NARROW = ScorerConfig(arguments={"stages": 2, "layers": 9, "width": 32})
 SETTINGS: dict[str, tuple[dict[str, ScorerConfig], dict[str, Any]]] = {
-    "defaults": (BOTH, {"epochs": 200, "learning_rate": 1e-4, "batch_frames": 8192}),
-    "auto": (ALL, {"epochs": 30, "learning_rate": 1e-3}),
+    "defaults": (
+        BOTH,
+        {"epochs": 200, "learning_rate": 1e-4, "batch_frames": 8192, "weighted": True},
+    ),
+    "auto": (ALL, {"epochs": 30, "learning_rate": 1e-3, "weighted": True}),
     "auto plain": (ALL, {"epochs": 30, "learning_rate": 1e-3, "weighted": False}),
     "3e-3": (ALL, {"epochs": 30, "learning_rate": 3e-3, "weighted": False}),
     "64 steps": (ALL, {"epochs": 16, "learning_rate": 1e-3, "weighted": False, "steps": 64}),
@@ -57,6 +65,7 @@ SETTINGS: dict[str, tuple[dict[str, ScorerConfig], dict[str, Any]]] = {
         {"epochs": 12, "learning_rate": 1e-3, "weighted": False},
     ),
 }
+RECIPES = ("quick", "standard")
 MOST_CHECKPOINTS = 30
 """Of a training with more epochs, every so many are looked at."""
 PREFIXES = (4, 8, 12, 16, 20, 30, 50, 100, 200)
@@ -64,8 +73,18 @@ Trajectories = dict[str, npt.NDArray[np.float16]]
 
 
 def setting_config(base: RunConfig, name: str, root: Path) -> RunConfig:
-    scorers, train = SETTINGS[name]
-    return replace(base, root=str(root), scorers=scorers, train=replace(base.train, **train))
+    scorers, train = recipe(base, RecipeName(name)) if name in RECIPES else SETTINGS[name]
+    return replace(base, root=str(root), scorers=scorers, train=replace(TrainConfig(), **train))
+
+
+def recipe(base: RunConfig, name: RecipeName) -> tuple[dict[str, ScorerConfig], dict[str, Any]]:
+    facts = dataset_facts(open_dataset(base.dataset))
+    sections = chosen_settings(name, facts, replace(this_machine(), gpus=0))
+    chosen = {
+        name: {key: choice.value for key, choice in own.items()} for name, own in sections.items()
+    }
+    scorers = {scorer: ScorerConfig(**own) for scorer, own in chosen["scorers"].items()}
+    return scorers, chosen["train"]
 
 
 def trajectories(runs: dict[str, Inputs], scorer: str) -> tuple[dict[str, Trajectories], float]:
@@ -143,15 +162,16 @@ def rows_of(dataset: str, setting: str, data: Path, work: Path) -> list[dict[str
         audit = replace(base.audit, swapped_copies=0)
         made = setting_config(base, setting, work / dataset / "scratch" / setting)
         runs[which] = open_inputs(replace(made, corrupt=corrupt, audit=audit))
-    scorers, train = SETTINGS[setting]
+    scorers, num_epochs = made.scorers, made.train.epochs
     found = {scorer: trajectories(runs, scorer) for scorer in scorers}
     rows = []
-    for epochs in [n for n in PREFIXES if n <= train["epochs"]]:
+    every = max(1, num_epochs // MOST_CHECKPOINTS)
+    for epochs in [n for n in PREFIXES if every <= n <= num_epochs]:
         for which, inputs in runs.items():
             own = {s: scores(inputs, found[s][0][which], epochs) for s in scorers}
             for temporal in own.keys() - {FRAMEWISE}:
                 values = figures(inputs, ensemble_scores(own[temporal], own[FRAMEWISE]), which)
-                seconds = (found[temporal][1] + found[FRAMEWISE][1]) * epochs / train["epochs"]
+                seconds = (found[temporal][1] + found[FRAMEWISE][1]) * epochs / num_epochs
                 rows.append(
                     {"dataset": dataset, "setting": setting, "half": which, "epochs": epochs}
                     | {"temporal": temporal, "seconds": round(seconds, 1)}
@@ -161,7 +181,7 @@ def rows_of(dataset: str, setting: str, data: Path, work: Path) -> list[dict[str
                 total = {
                     v: np.mean([standard(own[s])[v] for s in own], axis=0) for v in own[FRAMEWISE]
                 }
-                seconds = sum(f[1] for f in found.values()) * epochs / train["epochs"]
+                seconds = sum(f[1] for f in found.values()) * epochs / num_epochs
                 rows.append(
                     {"dataset": dataset, "setting": setting, "half": which, "epochs": epochs}
                     | {"temporal": "mean of all", "seconds": round(seconds, 1)}
@@ -182,7 +202,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--datasets", nargs="+", default=DATASETS, choices=DATASETS)
-    parser.add_argument("--settings", nargs="+", default=list(SETTINGS), choices=list(SETTINGS))
+    names = [*RECIPES, *SETTINGS]
+    parser.add_argument("--settings", nargs="+", default=names, choices=names)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     rows = []

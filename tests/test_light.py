@@ -6,21 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import builder
+import lerobot_files
+import numpy as np
+import pandas as pd
 import pytest
 
 EXTRAS = (
-    *("cleanlab", "fastapi", "h5py", "matplotlib", "psycopg", "prometheus_client", "ray"),
-    *(
-        "safetensors",
-        "scipy",
-        "xarray",
-        "sklearn",
-        "sqlalchemy",
-        "starlette",
-        "torch",
-        "torchvision",
-        "uvicorn",
-    ),
+    *("PIL", "av", "cleanlab", "fastapi", "h5py", "matplotlib", "psycopg", "prometheus_client"),
+    *("pyarrow", "ray", "safetensors", "scipy", "sklearn", "sqlalchemy", "starlette", "torch"),
+    *("torchvision", "uvicorn", "xarray"),
 )
 """Packages that only extras bring."""
 LIGHT = f"""
@@ -48,15 +43,36 @@ def python(code: str, cwd: Path | None = None) -> subprocess.CompletedProcess[st
     )
 
 
+@pytest.fixture
+def features_config(tmp_path: Path) -> Path:
+    """A config of four videos with ready features."""
+    rng = np.random.default_rng(0)
+    videos = [
+        builder.MadeVideo(
+            id=f"v{number}",
+            split="train" if number < 2 else "audit",
+            names_T=["a"] * 20 + ["b"] * 20,
+            features_TD=rng.normal(size=(40, 8)).astype(np.float32),
+        )
+        for number in range(4)
+    ]
+    builder.write_manifest(tmp_path / "data", videos, fps=5)
+    config = tmp_path / "csl.yaml"
+    config.write_text(f"root: {tmp_path}/features_run\ndataset: {{path: {tmp_path}/data}}\n")
+    return config
+
+
 def test_labels_and_audits_are_read_without_any_extra(
-    made_root: str, made_folder: Path, small_config_file: Path, tmp_path: Path
+    made_root: str, features_config: Path, small_config_file: Path, tmp_path: Path
 ) -> None:
     commands = [
-        ["lint", str(small_config_file)],
-        ["check", str(small_config_file)],
+        ["lint", str(small_config_file), "--segments", str(tmp_path / "lint.parquet")],
+        ["check", str(features_config)],
+        ["init", "manifest", str(tmp_path / "data"), "--out", str(tmp_path / "new.yaml")],
         *(["query", made_root, what] for what in ("top", "flags", "videos")),
         ["report", made_root],
         ["export", made_root, "--format", "csv", "--out", str(tmp_path / "flags.csv")],
+        ["export", made_root, "--format", "parquet", "--out", str(tmp_path / "flags.parquet")],
         ["audits", made_root],
     ]
     code = f"{LIGHT}\nfor command in {commands!r}:\n    assert not csl(*command), command\n"
@@ -64,12 +80,15 @@ def test_labels_and_audits_are_read_without_any_extra(
     result = python(code, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert "not checked: models, weights, time and disk" in result.stdout
+    assert "no pictures of frames; these need: pip install 'csl_dist[video]'" in result.stdout
     assert (tmp_path / "flags.csv").exists()
+    for name in ("flags", "lint"):
+        assert len(pd.read_parquet(tmp_path / f"{name}.parquet")) > 0
 
 
 @pytest.mark.parametrize(
     ("command", "extra"),
-    [("train", "run"), ("serve", "serve"), ("run", "run")],
+    [("train", "run"), ("serve", "serve"), ("run", "run"), ("check", "video")],
 )
 def test_command_that_needs_an_extra_says_which(
     small_config_file: Path, command: str, extra: str
@@ -78,6 +97,15 @@ def test_command_that_needs_an_extra_says_which(
     assert result.returncode == 2
     assert result.stderr.startswith("error: this needs ")
     assert f"pip install 'csl_dist[{extra}]'" in result.stderr
+
+
+def test_tables_of_lerobot_say_which_extra_reads_them(tmp_path: Path) -> None:
+    lerobot_files.write_lerobot(tmp_path / "data")
+    result = python(f"{LIGHT}\nsys.exit(csl('lint', {str(tmp_path / 'data')!r}))")
+    assert result.returncode == 2
+    assert (
+        result.stderr == "error: this needs pyarrow; install it: pip install 'csl_dist[formats]'\n"
+    )
 
 
 def modules_after(code: str) -> set[str]:

@@ -45,7 +45,7 @@ from csl_dist.score.store import ScoreStore, Versions
 from csl_dist.score.under import LabelledTrajectory, Labels, class_ids
 from csl_dist.storage.output import OutputFolder
 from csl_dist.storage.paths import RunPaths
-from csl_dist.storage.run_file import read_run_file, read_videos
+from csl_dist.storage.run_file import read_run_file, read_run_videos
 from csl_dist.storage.url import Storage, key_part
 from csl_dist.strategies import Strategy
 from csl_dist.types import (
@@ -93,7 +93,7 @@ class Audit:
         self._record = self._audits.record(self.revision) if self.revision else None
         if self._record is None:
             self.config, self.classes = run.config, run.classes
-            videos = read_videos(self.paths.root)
+            videos = read_run_videos(self.paths.root)
         else:
             # The root may have been moved or copied since.
             self.config = replace(self._record.config, root=run.config.root)

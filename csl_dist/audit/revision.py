@@ -92,7 +92,8 @@ class AuditStore:
         return videos_of_table(self._table(number, RunPaths.TRAINED))
 
     def videos(self, number: int) -> list[Video]:
-        return read_videos(self._folder(number))
+        digest = self._digests(number).get(RunPaths.VIDEO_LIST)
+        return read_videos(self._folder(number), digest=digest)
 
     def calibration(self, number: int) -> AnyCalibration:
         return self._folder(number).read_json(RunPaths.CALIBRATION, calibration_from)

@@ -7,7 +7,7 @@ from csl_dist.config import CNN, RunConfig
 from csl_dist.predict.trajectories import TrajectoryStore
 from csl_dist.run import feature_storage
 from csl_dist.storage.paths import RunPaths
-from csl_dist.storage.run_file import read_run_file, read_videos
+from csl_dist.storage.run_file import read_run_file, read_run_videos
 from csl_dist.storage.url import Storage, key_part
 from csl_dist.training.opened import current_checkpoints
 from csl_dist.types import Split
@@ -29,7 +29,7 @@ def run_status(root: str) -> list[StageStatus]:
     paths = RunPaths(Storage(root))
     records = feature_storage(config).list_keys(f"{run.encoder}/records/videos")
     extracted = {key.rsplit("/", 1)[1].split("@")[0] for key in records}
-    held_out = {key_part(v.id) for v in read_videos(paths.root) if v.split is not Split.TRAIN}
+    held_out = {key_part(v.id) for v in read_run_videos(paths.root) if v.split is not Split.TRAIN}
     lines = [StageStatus(stage="extract", done=len(extracted), total=run.num_to_extract)]
     for scorer, num_epochs in _trained_epochs(config).items():
         done = sum(

@@ -30,7 +30,7 @@ from csl_dist.storage.run_file import (
     identity_of,
     read_run_config,
     read_run_file,
-    require_videos_as_written,
+    read_run_videos,
 )
 from csl_dist.storage.url import Storage
 from csl_dist.training.checkpoints import CheckpointStore
@@ -239,7 +239,7 @@ def _run_checks(paths: RunPaths) -> list[Check]:
     reads: dict[str, Callable[[], object]] = {
         RunPaths.RUN: lambda: read_run_file(paths.root.url),
         RunPaths.IDENTITY: lambda: identity_of(paths.root.url),
-        RunPaths.VIDEO_LIST: lambda: require_videos_as_written(paths.root),
+        RunPaths.VIDEO_LIST: lambda: read_run_videos(paths.root),
     }
     return [
         Check(kind=Kind.RUN, places=(place,), find=partial(find, place, read))

@@ -13,7 +13,7 @@ from csl_dist.cli import (
     stages,
     stores,
 )
-from csl_dist.cli.app import main
+from csl_dist.cli.app import app, main
 
 __all__ = [
     "bench",
@@ -29,3 +29,7 @@ __all__ = [
     "stages",
     "stores",
 ]
+
+PANELS = ("Dataset", "Run", "Results", "Cluster", "Stores and speed")
+"""Of `csl --help`, in the order in which a newcomer needs them."""
+app.registered_commands.sort(key=lambda command: PANELS.index(str(command.rich_help_panel)))

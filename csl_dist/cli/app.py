@@ -22,6 +22,8 @@ from csl_dist import __version__
 from csl_dist.errors import CslError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from csl_dist.config import RunConfig
 
 app = typer.Typer(
@@ -54,7 +56,8 @@ EXTRAS = {
     "run": ("cleanlab", "ray", "safetensors", "scipy", "sklearn", "torch", "torchvision"),
     "serve": ("alembic", "fastapi", "prometheus_client", "sqlalchemy", "starlette", "uvicorn"),
     "postgres": ("psycopg",),
-    "formats": ("h5py", "xarray"),
+    "video": ("PIL", "av"),
+    "formats": ("h5py", "pyarrow", "xarray"),
     "figures": ("matplotlib",),
 }
 """Packages that not every install has, by the extra that brings them."""
@@ -167,6 +170,12 @@ def _say_how_to_resume(arguments: list[str]) -> None:
     )
     sys.stdout.flush()
     sys.stderr.flush()
+
+
+def say_run(config: Path, overrides: "Sequence[str]") -> None:
+    """Names the run of a config as what comes next."""
+    given = [part for override in overrides for part in ("--set", override)]
+    say(f"next: {shlex.join(['csl', 'run', str(config), *given])}")
 
 
 def say(sentence: str) -> None:

@@ -16,6 +16,7 @@ from csl_dist.cli.app import (
     console,
     load_config,
     say,
+    say_run,
     shown_path,
 )
 from csl_dist.errors import ConfigError, DataError
@@ -181,6 +182,7 @@ def check(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         raise DataError(f"{config}: {count} found; fix what is wrong, then check again")
     console.print("no problems found")
+    say_run(config, overrides)
 
 
 def _refused(config: "RunConfig", dataset: "Dataset", facts: "Sequence[VideoFacts]") -> list[str]:

@@ -1,5 +1,6 @@
 """Commands that look at a run: `csl status`, `report`, `export`; and `relabel`."""
 
+import importlib.util
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -62,12 +63,16 @@ def report(
     from csl_dist.audit.reader import open_audit
     from csl_dist.evaluate.brought import named_folders, read_scores
     from csl_dist.report import write_report
+    from csl_dist.types import Media
 
     folders = named_folders(scores)
     if folders and figures is None:
         raise ConfigError("--scores: other methods are drawn in figures; give --figures DIR too")
     audit = open_audit(root, revision=revision)
     say(f"report: {write_report(audit, most=top)}")
+    has_pixels = any(v.media is not Media.FEATURES for v in audit.videos_by_id.values())
+    if has_pixels and importlib.util.find_spec("av") is None:
+        say("it has no pictures of frames; these need: pip install 'csl_dist[video]'")
     if figures is not None:
         from csl_dist.report.exhibits import Exhibits
         from csl_dist.report.figures import write_figures

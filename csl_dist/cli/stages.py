@@ -16,6 +16,7 @@ from csl_dist.cli.app import (
     load_config,
     load_writable,
     say,
+    say_run,
     shown_path,
 )
 from csl_dist.errors import StorageError
@@ -117,6 +118,7 @@ def run(
         from csl_dist.training.inputs import open_inputs
 
         _say_ahead(open_inputs(load_config(config, overrides)))
+        say_run(config, overrides)
         return
     _run_all(load_writable(config, overrides), "run", verbose)
 
@@ -153,6 +155,7 @@ def _say_ahead(inputs: "Inputs") -> None:
 
     left = shares_left(inputs)
     if not any(left.values()):
+        say("all that takes time is done already")
         return
     config = inputs.run.config
     made = forecast(config, inputs.run.dataset, this_machine(), left=left)

@@ -22,9 +22,9 @@ import torch
 from csl_dist.config import RunConfig
 from csl_dist.cost.plan import TRAIN_FACTOR, Footage, encoder_flops, forward_flops, scorer_specs
 from csl_dist.cost.rates import Rates, StageRate
-from csl_dist.data.media.pixels import PixelSource
+from csl_dist.data.media.pixels import PixelSource, whole_frames
 from csl_dist.data.media.timeline import sampled
-from csl_dist.data.media.video import VideoFile, whole_frames
+from csl_dist.data.media.video import VideoFile
 from csl_dist.features.encoders import Encoder, fit_frame
 from csl_dist.predict.forward import cpu_batch_frames, group_log_probabilities, is_out_of_memory
 from csl_dist.predict.trajectories import Group

@@ -14,9 +14,8 @@ import numpy as np
 import torch
 
 from csl_dist.config import FeaturesConfig
-from csl_dist.data.media.pixels import PixelSource
+from csl_dist.data.media.pixels import PixelSource, whole_frames
 from csl_dist.data.media.timeline import sampled
-from csl_dist.data.media.video import whole_frames
 from csl_dist.features.encoders import Encoder, fit_frame
 from csl_dist.training.models import ModelSpec, build_scorer
 

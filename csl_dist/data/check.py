@@ -14,9 +14,8 @@ import numpy as np
 from csl_dist.config import DatasetConfig, RunConfig
 from csl_dist.data.dataset import Dataset, read_errors
 from csl_dist.data.feature_files import FeatureFile, inspect_all
-from csl_dist.data.media.pixels import pixel_source
+from csl_dist.data.media.pixels import pixel_source, whole_frames
 from csl_dist.data.media.timeline import sampled
-from csl_dist.data.media.video import whole_frames
 from csl_dist.data.planted import corrupted, planted_kinds
 from csl_dist.data.splits import group_of
 from csl_dist.data.tracks import SETTLE_OVERLAPS, LabelTrack, SegmentTrack

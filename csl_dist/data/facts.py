@@ -1,11 +1,11 @@
 """Facts about a dataset that settings are chosen by: from its labels alone, in seconds."""
 
+import importlib.util
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from csl_dist.data.dataset import Dataset
-from csl_dist.data.media.video import header_rate
 from csl_dist.data.splits import group_of
 from csl_dist.data.tracks import SegmentTrack
 from csl_dist.errors import CslError
@@ -62,7 +62,11 @@ def _source_fps(dataset: Dataset) -> float | None:
     if rates:
         return min(rates)
     files = [v.source for v in dataset.videos if v.media is Media.VIDEO and v.source]
-    return header_rate(files[0]) if files else None
+    if not files or importlib.util.find_spec("av") is None:
+        return None
+    from csl_dist.data.media.video import header_rate
+
+    return header_rate(files[0])
 
 
 def _steps(dataset: Dataset, video: Video) -> tuple[float, FloatArray, frozenset[int]] | None:

@@ -6,7 +6,7 @@ from csl_dist.audit.reader import Audit
 from csl_dist.export.format import Format
 from csl_dist.export.spans import counted, flagged_videos
 from csl_dist.storage.output import OutputFolder
-from csl_dist.storage.tables import csv_bytes
+from csl_dist.storage.tables import csv_bytes, table_bytes
 
 
 def write_csv(audit: Audit, folder: OutputFolder, name: str) -> str:
@@ -17,7 +17,7 @@ def write_csv(audit: Audit, folder: OutputFolder, name: str) -> str:
 
 def write_parquet(audit: Audit, folder: OutputFolder, name: str) -> str:
     out, table = folder.file(name), flag_table(audit)
-    table.to_parquet(out, index=False)
+    out.write_bytes(table_bytes(table))
     return counted(len(table), table.video.nunique(), out)
 
 

@@ -78,7 +78,9 @@ def write_segments(result: LintResult, path: Path) -> None:
             return
         import pandas as pd  # slow to import, and only Parquet needs it
 
-        pd.DataFrame(result.segments.columns()).to_parquet(path, index=False)
+        from csl_dist.storage.tables import table_bytes
+
+        path.write_bytes(table_bytes(pd.DataFrame(result.segments.columns())))
 
     _writing(path, write)
 

@@ -3,9 +3,9 @@
 import base64
 import io
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from PIL import Image
 
 from csl_dist.audit.reader import Audit
 from csl_dist.data.media.display import Pixels
@@ -14,8 +14,13 @@ from csl_dist.errors import CslError
 from csl_dist.storage.files import exists
 from csl_dist.types import IntArray, Media, Span
 
+if TYPE_CHECKING:
+    from PIL import Image
+
 WIDTH = 112
 PER_SPAN = 3
+NO_PICTURES = (CslError, ModuleNotFoundError)
+"""A video that can't be decoded, or an install without what decodes."""
 
 
 def span_pictures(audit: Audit, video: str, spans: Sequence[Span]) -> dict[Span, list[str]]:
@@ -24,19 +29,21 @@ def span_pictures(audit: Audit, video: str, spans: Sequence[Span]) -> dict[Span,
     if found.media is Media.FEATURES or not exists(found.source):
         return {}
     annotation = audit.annotation(video)
-    source = pixel_source(found)
-    pictures = {}
-    for span in spans:
-        frames = np.unique(np.linspace(span.start, span.stop - 1, PER_SPAN).astype(int))
-        try:
+    pictures: dict[Span, list[str]] = {}
+    try:
+        from PIL import Image
+
+        source = pixel_source(found)
+        for span in spans:
+            frames = np.unique(np.linspace(span.start, span.stop - 1, PER_SPAN).astype(int))
             shown = source.decode(np.sort(annotation.source_times_T[frames]))
             pictures[span] = [
                 _data_uri(Image.fromarray(pixels))
                 for pixels in shown
                 if not isinstance(pixels, CslError)
             ]
-        except CslError:  # a report without pictures is better than none
-            return pictures
+    except NO_PICTURES:  # a report without pictures is better than none
+        pass
     return pictures
 
 
@@ -50,7 +57,7 @@ def frame_pictures(audit: Audit, video: str, frames: IntArray) -> list[Pixels]:
     try:
         source = pixel_source(found)
         shown = list(source.decode(times_T[order]))
-    except CslError:
+    except NO_PICTURES:
         return []
     pixels = [picture for picture in shown if not isinstance(picture, CslError)]
     if len(pixels) < len(frames):
@@ -58,7 +65,7 @@ def frame_pictures(audit: Audit, video: str, frames: IntArray) -> list[Pixels]:
     return [pixels[place] for place in np.argsort(order, kind="stable")]
 
 
-def _data_uri(picture: Image.Image) -> str:
+def _data_uri(picture: "Image.Image") -> str:
     height = max(1, round(picture.height * WIDTH / picture.width))
     buffer = io.BytesIO()
     picture.resize((WIDTH, height)).save(buffer, format="JPEG", quality=75)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow as pa
+from arro3.core import Array, Table, fixed_size_list_array
+from arro3.io import write_ipc_stream
 from fastapi import Response
 from pydantic_core import to_json
 
@@ -52,17 +53,14 @@ def npy_response(values: FloatArray) -> Response:
 
 def arrow_response(columns: dict[str, npt.NDArray[Any]], facts: dict[str, Any]) -> Response:
     """One row per frame; a column is (T,), or (T, …) as lists of fixed length, in C order."""
-    arrays = []
-    for values in columns.values():
-        flat = pa.array(np.ascontiguousarray(values).reshape(-1))
+    arrays: dict[str, Any] = {}
+    for name, values in columns.items():
+        flat = Array(np.ascontiguousarray(values).reshape(-1))
         width = int(np.prod(values.shape[1:]))
-        is_flat = values.ndim == 1
-        arrays.append(flat if is_flat else pa.FixedSizeListArray.from_arrays(flat, width))
+        arrays[name] = flat if values.ndim == 1 else fixed_size_list_array(flat, width)
     metadata = {name: json.dumps(value) for name, value in facts.items()}
-    table = pa.table(arrays, names=list(columns)).replace_schema_metadata(metadata)
     sink = io.BytesIO()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
+    write_ipc_stream(Table.from_pydict(arrays, metadata=metadata), sink, compression=None)
     return Response(sink.getvalue(), media_type=ARROW_TYPE)
 
 

@@ -18,9 +18,10 @@ from PIL import Image
 from csl_dist.config import DatasetConfig, LerobotConfig
 from csl_dist.data.layouts.lerobot import CameraView, camera_views
 from csl_dist.data.media.frames import FrameFolder, read_picture
+from csl_dist.data.media.pixels import whole_frames
 from csl_dist.data.media.sources import VIDEO_SUFFIXES
 from csl_dist.data.media.transcoding import playable_copy
-from csl_dist.data.media.video import VideoFile, whole_frames
+from csl_dist.data.media.video import VideoFile
 from csl_dist.errors import CslError, DataError
 from csl_dist.service.audits import NotFoundError
 from csl_dist.service.settings import ServiceSettings

@@ -3,6 +3,7 @@
 Reading them takes neither the dataset nor a model.
 """
 
+import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -19,6 +20,8 @@ from csl_dist.types import Media, Split, Video
 
 VIDEOS_DIGEST = "videos_digest"
 """Key of the digest of the list of videos."""
+WRITING_SECONDS = 1.0
+"""That the list of videos may be newer than its digest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,9 +101,19 @@ def put_videos(folder: Storage, videos: Sequence[Video]) -> str:
     return digest_of(data)
 
 
-def require_videos_as_written(root: Storage) -> None:
-    """DamagedError where the list of a run's videos is not the one that `run.json` goes with."""
-    read_videos(root, digest=root.read_json(RunPaths.RUN, lambda run: run.get(VIDEOS_DIGEST)))
+def read_run_videos(root: Storage) -> list[Video]:
+    """All videos of a run; DamagedError where the list is not the one that `run.json` goes with."""
+
+    def read() -> list[Video]:
+        digest = root.read_json(RunPaths.RUN, lambda run: run.get(VIDEOS_DIGEST))
+        return read_videos(root, digest=digest)
+
+    try:
+        return read()
+    except DamagedError:
+        # A command that starts writes the list and then `run.json`: this may be in between.
+        time.sleep(WRITING_SECONDS)
+        return read()
 
 
 def read_videos(folder: Storage, *, digest: str | None = None) -> list[Video]:

@@ -28,6 +28,13 @@ def assert_one_sentence(result: subprocess.CompletedProcess[str], words: str) ->
     assert "Traceback" not in result.stderr
 
 
+def test_help_begins_with_what_a_newcomer_needs() -> None:
+    shown = csl("--help").stdout
+    panels = ("Dataset", "Run", "Results", "Cluster", "Stores and speed")
+    places = [shown.index(f"─ {panel} ─") for panel in panels]
+    assert places == sorted(places)
+
+
 def test_unknown_key_ends_in_one_sentence(small_config_file: Path) -> None:
     result = csl("train", small_config_file, "--set", "train.epoch=3")
     assert_one_sentence(result, "unknown key 'train.epoch'; did you mean 'epochs'?")
@@ -50,6 +57,7 @@ def test_check_prints_the_dataset_and_finds_nothing_wrong(small_config_file: Pat
     result = csl("check", small_config_file)
     assert result.returncode == 0, result.stderr
     assert "no problems found" in result.stdout
+    assert result.stdout.endswith(f"next: csl run {small_config_file}\n")
     assert "setup" in result.stdout
 
 

@@ -11,7 +11,8 @@ from PIL import Image
 
 from csl_dist.data.media.display import Pixels
 from csl_dist.data.media.frames import FrameFolder
-from csl_dist.data.media.video import VideoFile, whole_frames
+from csl_dist.data.media.pixels import whole_frames
+from csl_dist.data.media.video import VideoFile
 from csl_dist.features.encoders import fit_frame
 from csl_dist.service.media import frame_picture
 from csl_dist.types import Annotation, Media, Split, Video

@@ -25,8 +25,8 @@ from csl_dist.data.layouts import open_dataset, read_dataset
 from csl_dist.data.layouts.cholec80 import PHASES, read_phases
 from csl_dist.data.layouts.mstcn import read_bundle, read_mapping
 from csl_dist.data.media.frames import FrameFolder
+from csl_dist.data.media.pixels import whole_frames
 from csl_dist.data.media.timeline import sampled
-from csl_dist.data.media.video import whole_frames
 from csl_dist.data.tracks import EntryTrack, SegmentTrack
 from csl_dist.errors import ConfigError, DataError
 from csl_dist.types import ErrorKind, Media, Split

@@ -6,9 +6,10 @@ import pytest
 from builder import grey_pictures, write_video
 
 from csl_dist.data.content import Contents
+from csl_dist.data.media.pixels import whole_frames
 from csl_dist.data.media.sources import file_and_array, files_below, media_of
 from csl_dist.data.media.timeline import sampled
-from csl_dist.data.media.video import VideoFile, whole_frames
+from csl_dist.data.media.video import VideoFile
 from csl_dist.errors import DataError
 from csl_dist.types import Media
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from served import client_of, refusal
+from served import client_of, refusal, replace_videos
 
 from csl_dist.audit.reader import open_audit
 from csl_dist.config import ManifestConfig, RunConfig, ScorerConfig
@@ -25,7 +25,7 @@ from csl_dist.service.deployment import Server
 from csl_dist.service.jobs import refuse_beyond
 from csl_dist.service.settings import ServiceSettings
 from csl_dist.storage.paths import RunPaths
-from csl_dist.storage.run_file import put_videos, read_videos
+from csl_dist.storage.run_file import read_videos
 from csl_dist.storage.url import Storage
 from csl_dist.types import Media
 
@@ -125,7 +125,7 @@ def forge_source(root: str, source: str, media: Media = Media.VIDEO, fps: float 
     folder = RunPaths(Storage(root)).audit(1)
     videos = {video.id: video for video in read_videos(folder)}
     videos["v2"] = replace(videos["v2"], source=source, media=media, source_fps=fps)
-    put_videos(folder, list(videos.values()))
+    replace_videos(folder, list(videos.values()))
 
 
 @pytest.mark.parametrize("way", ["another file", "linked file", "linked folder", "dots"])

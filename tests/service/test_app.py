@@ -22,7 +22,7 @@ import pyarrow as pa
 import pytest
 from made_run import NUM_EPOCHS, NUM_FRAMES, TRUE_LABELS, WRONG
 from PIL import Image
-from served import HERE, client_of, refusal
+from served import HERE, client_of, refusal, replace_videos
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
@@ -40,7 +40,7 @@ from csl_dist.service.guard import HEADERS
 from csl_dist.service.responses import FlagPage
 from csl_dist.service.routes import exports
 from csl_dist.service.settings import ServiceSettings, audit_ids
-from csl_dist.storage.run_file import put_videos, read_videos
+from csl_dist.storage.run_file import read_videos
 from csl_dist.types import Media, Split
 
 TOKEN = "a-token-of-some-length"
@@ -284,7 +284,7 @@ def test_frame_folder_is_shown_as_pictures(made_root: str, tmp_path: Path) -> No
     }
     own = paths.audit(1)
     videos = [replace(video, **changed.get(video.id, {})) for video in read_videos(own)]
-    put_videos(own, videos)
+    replace_videos(own, videos)
     assert len(FrameFolder(str(folder), 10.0).times()) == NUM_FRAMES
     client = client_of(made_root, media=(str(tmp_path),))
     facts = client.get("/api/audits/run/video?video=v2").json()

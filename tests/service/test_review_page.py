@@ -11,13 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from review_page import Reviewer, put_flags, read_flags, serving
+from served import replace_videos
 
 import csl_dist
 from csl_dist.audit.relabel import relabel
 from csl_dist.review.edits import SpanEdit, edited
 from csl_dist.review.store import store_of
 from csl_dist.service import audits
-from csl_dist.storage.run_file import put_videos, read_videos
+from csl_dist.storage.run_file import read_videos
 from csl_dist.types import IntArray, Split, runs_of
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -208,7 +209,7 @@ def test_span_whose_video_can_not_be_read_can_be_passed(browser: Any, root: str)
     paths = csl_dist.open_audit(root).paths
     videos = read_videos(paths.audit(1))
     lost = replace(next(video for video in videos if video.id == "v2"), id="lost")
-    put_videos(paths.audit(1), [*videos, lost])
+    replace_videos(paths.audit(1), [*videos, lost])
     table = read_flags(paths)
     put_flags(paths, table.assign(video=["lost", *table.video[1:]]))
     with serving(root) as address:
@@ -353,7 +354,7 @@ def test_thousand_videos_are_a_short_list_in_the_page(browser: Any, root: str) -
     videos = read_videos(paths.audit(1))
     template = next(video for video in videos if video.split is Split.AUDIT)
     names = [f"op{number:04d}" for number in range(1000)]
-    put_videos(paths.audit(1), [*videos, *(replace(template, id=name) for name in names)])
+    replace_videos(paths.audit(1), [*videos, *(replace(template, id=name) for name in names)])
     own = read_flags(paths)
     many = pd.concat([own.iloc[[0]].assign(video=name) for name in names for _ in range(4)])
     spans = [(5 * i % 290, 5 * i % 290 + 5) for i in range(len(many))]
@@ -376,7 +377,7 @@ def test_thousand_videos_are_a_short_list_in_the_page(browser: Any, root: str) -
 def test_videos_without_pictures_say_so(browser: Any, made_root: str) -> None:
     paths = csl_dist.open_audit(made_root).paths
     videos = [replace(video, source="/nowhere/v.mp4") for video in read_videos(paths.audit(1))]
-    put_videos(paths.audit(1), videos)
+    replace_videos(paths.audit(1), videos)
     with serving(made_root) as address:
         ada = Reviewer(browser, address, "Ada")
         ada.see("#no-picture", "no picture")

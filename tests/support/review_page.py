@@ -10,13 +10,13 @@ from typing import Any
 import pandas as pd
 import pytest
 import uvicorn
+from served import note_digest
 
-from csl_dist.flag.record import FILES
 from csl_dist.review.store import store_of
 from csl_dist.service.app import create_app
 from csl_dist.service.settings import ServiceSettings
 from csl_dist.storage.paths import RunPaths
-from csl_dist.storage.tables import digest_of, put_table, read_table
+from csl_dist.storage.tables import put_table, read_table
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -55,9 +55,7 @@ def put_flags(paths: RunPaths, table: pd.DataFrame) -> None:
     """Writes other flags into an audit, as if it had been published with these."""
     folder = paths.audit(1)
     put_table(folder, paths.FLAGS, table)
-    content = folder.read_json(paths.AUDIT, dict)
-    content[FILES] = content[FILES] | {paths.FLAGS: digest_of(folder.read(paths.FLAGS))}
-    folder.put_json(paths.AUDIT, content)
+    note_digest(folder, paths.FLAGS)
 
 
 class Reviewer:

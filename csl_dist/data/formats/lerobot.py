@@ -11,16 +11,16 @@ import io
 from collections.abc import Sequence
 from itertools import pairwise
 from math import inf
-from typing import Any, ClassVar
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from csl_dist.data.documents.document import About, Document, Parsed
 from csl_dist.data.documents.edits import Change
 from csl_dist.data.documents.segment import Segment, in_order
 from csl_dist.data.documents.times import Times
 from csl_dist.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 PREFIXES = {"dense": "dense_", "sparse": "sparse_", "subtasks": ""}
 """Columns of lists, by the name of the track."""
@@ -31,6 +31,18 @@ EPISODE = "episode_index"
 
 def episode_id(index: int) -> str:
     return f"episode_{index:06d}"
+
+
+def parquet_table(data: bytes, file: str) -> "pa.Table":
+    """A file with all its types; pyarrow, which knows them, comes with the extra `formats`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_table(io.BytesIO(data))
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise DataError(f"{file} is no parquet file that can be read: {reason}") from error
 
 
 class LerobotFormat:
@@ -44,11 +56,7 @@ class LerobotFormat:
         return head.startswith("PAR1")
 
     def parse(self, data: bytes, file: str, config: Any) -> Document:
-        try:
-            table = pq.read_table(io.BytesIO(data))
-        except (pa.ArrowException, OSError) as error:
-            reason = str(error).splitlines()[0]
-            raise DataError(f"{file} is no parquet file that can be read: {reason}") from error
+        table = parquet_table(data, file)
         if EPISODE not in table.column_names:
             raise DataError(f"{file} has no column {EPISODE}, so it is no file of LeRobot v3")
         if LANGUAGE in table.column_names:
@@ -62,7 +70,7 @@ FORMAT = LerobotFormat()
 class ParquetDocument:
     """What both kinds of files share."""
 
-    def __init__(self, table: pa.Table, data: bytes, file: str):
+    def __init__(self, table: "pa.Table", data: bytes, file: str):
         self.table = table
         self.file = file
         self._data = data
@@ -74,6 +82,9 @@ class ParquetDocument:
     def _written(self, columns: dict[str, list[Any]]) -> bytes:
         if not columns:
             return self._data
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
         table = self.table
         for name, values in columns.items():
             place = table.column_names.index(name)
@@ -103,7 +114,7 @@ class ParquetDocument:
 class EpisodesDocument(ParquetDocument):
     """A row an episode, with lists of names and times."""
 
-    def __init__(self, table: pa.Table, data: bytes, file: str):
+    def __init__(self, table: "pa.Table", data: bytes, file: str):
         super().__init__(table, data, file)
         parsed = Parsed(file)
         names = [f"{prefix}subtask_{part}" for prefix in PREFIXES.values() for part in PARTS]
@@ -175,7 +186,7 @@ PARTS = ("names", "start_times", "end_times")
 class LanguageDocument(ParquetDocument):
     """A row a frame; each row of an episode has all of its messages."""
 
-    def __init__(self, table: pa.Table, data: bytes, file: str):
+    def __init__(self, table: "pa.Table", data: bytes, file: str):
         super().__init__(table, data, file)
         episodes = table.column(EPISODE).to_pylist()
         column = table.column(LANGUAGE)

@@ -4,18 +4,14 @@
 `videos/<camera>/chunk-*/file-*.mp4`. An episode is a video: a range of seconds of its file.
 """
 
-import io
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from csl_dist.config import LerobotConfig
 from csl_dist.data.dataset import Dataset
-from csl_dist.data.formats.lerobot import EPISODE, FORMAT, LANGUAGE, episode_id
+from csl_dist.data.formats.lerobot import EPISODE, FORMAT, LANGUAGE, episode_id, parquet_table
 from csl_dist.data.layouts.document_files import DocumentFiles
 from csl_dist.data.layouts.label_sets import LabelSets, SegmentTracks, read_sets
 from csl_dist.data.layouts.layout import DEFAULT_FOLDS, Draft, FolderLayout, Parts, refuse_missing
@@ -23,6 +19,9 @@ from csl_dist.data.media.sources import MediaNeed
 from csl_dist.errors import DataError
 from csl_dist.storage.files import AnyPath, place, read_bytes
 from csl_dist.types import Split, Video
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 INFO = "meta/info.json"
 EPISODES = "meta/episodes/*/file-*.parquet"
@@ -193,12 +192,8 @@ def _episodes(root: AnyPath) -> list[dict[str, Any]]:
     return rows
 
 
-def _table(file: Any) -> pa.Table:
-    try:
-        return pq.read_table(io.BytesIO(read_bytes(file)))
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise DataError(f"{file} is no parquet file that can be read: {reason}") from error
+def _table(file: Any) -> "pa.Table":
+    return parquet_table(read_bytes(file), str(file))
 
 
 def _labels(root: AnyPath, config: LerobotConfig | None) -> LabelSets:

@@ -1,15 +1,13 @@
 """A video's pixels, wherever they are, and what stands in for frames that are broken."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 import numpy as np
 
 from csl_dist.data.content import Contents
 from csl_dist.data.media.display import Pixels
-from csl_dist.data.media.frames import FrameFolder
-from csl_dist.data.media.video import VideoFile
 from csl_dist.errors import DataError
 from csl_dist.types import FloatArray, Media, Span, Video
 
@@ -30,9 +28,22 @@ class PixelSource(Protocol):
 
 
 def pixel_source(video: Video) -> PixelSource:
+    """Needs what the extra `video` brings; ModuleNotFoundError where that is not installed."""
     if video.media is Media.FRAMES:
+        from csl_dist.data.media.frames import FrameFolder
+
         return FrameFolder(video.source, video.source_fps)
+    from csl_dist.data.media.video import VideoFile
+
     return VideoFile(video.source, video.start_seconds, video.stop_seconds)
+
+
+def whole_frames(frames: Iterable[Pixels | DataError]) -> Iterator[Pixels]:
+    """The frames, up to the first one that can't be decoded, whose error is raised."""
+    for frame in frames:
+        if isinstance(frame, DataError):
+            raise frame
+        yield frame
 
 
 def frames_of_span(

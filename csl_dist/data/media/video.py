@@ -6,7 +6,7 @@ without decoding, and a decoder that delivers other frames than those listed is 
 
 import itertools
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import av
@@ -193,14 +193,6 @@ def _counted(delivered: Iterator[tuple[int, Any]], ticks: IntArray) -> Iterator[
         place = int(np.searchsorted(ticks, first[0]))
         frames = itertools.chain([first], started)
         yield from zip(ticks[place:].tolist(), (frame for _, frame in frames), strict=False)
-
-
-def whole_frames(frames: Iterable[Pixels | DataError]) -> Iterator[Pixels]:
-    """The frames, up to the first one that can't be decoded, whose error is raised."""
-    for frame in frames:
-        if isinstance(frame, DataError):
-            raise frame
-        yield frame
 
 
 def _open(path: str) -> Any:
