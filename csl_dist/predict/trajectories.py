@@ -20,7 +20,14 @@ import numpy.typing as npt
 from csl_dist.errors import NotReadyError, StorageError
 from csl_dist.storage.ledger import Ledger, Unit
 from csl_dist.storage.url import Storage, at_once, key_part
-from csl_dist.storage.zarr import Array, ChunkReader, create_array, open_array, require_numbers
+from csl_dist.storage.zarr import (
+    Array,
+    ArrayForm,
+    ChunkReader,
+    create_array,
+    open_array,
+    require_numbers,
+)
 from csl_dist.types import (
     FloatArray,
     IntArray,
@@ -80,20 +87,30 @@ class Published:
     """Fingerprint of the unit behind each row, by epoch, ascending."""
     blocks: Sequence[str] = ()
     """Fingerprint of what was written, by block of COMPACT_BLOCK_FRAMES frames."""
+    form: dict[str, Any] | None = None
+    """How the array's chunks lie; None in records of an earlier csl_dist."""
 
-    @property
-    def epochs(self) -> list[int]:
-        return [int(epoch) for epoch in self.rows]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Location:
+    """All that reading a published trajectory takes beside its chunks."""
+
+    array: str
+    fold: int
+    epochs: tuple[int, ...]
+    fingerprint: str
+    """Of what its rows were made from."""
+    form: ArrayForm
 
 
 class Trajectory:
     """One video's log-probabilities (E, T, C), read when asked for."""
 
-    def __init__(self, chunks: ChunkReader, published: Published):
-        self._chunks = chunks
-        self.epochs = published.epochs
-        self.fold = published.fold
-        self.fingerprint = fingerprint(published.rows)
+    def __init__(self, storage: Storage, location: Location):
+        self._chunks = ChunkReader(storage, location.array, location.form)
+        self.epochs = list(location.epochs)
+        self.fold = location.fold
+        self.fingerprint = location.fingerprint
 
     def __repr__(self) -> str:
         return f"Trajectory(shape={self.shape})"
@@ -230,14 +247,49 @@ class TrajectoryStore:
         self._storage.delete_folder(_rows_key(group))
         self._storage.delete(_group_key(group))
 
-    def trajectory(self, video: str) -> Trajectory:
-        """The published trajectory of a video."""
-        _, published = self._newest(key_part(video))
-        if published is None:
-            raise NotReadyError(
-                f"video {video!r} has no trajectory in {self._storage.url}; run `csl audit`"
-            )
-        return Trajectory(ChunkReader(self._storage, published.array), published)
+    def trajectory(self, video: str, location: Location | None = None) -> Trajectory:
+        """The published trajectory of a video; `location` where that is known and still so."""
+        if location is None:
+            units = self._published.done(key_part(video))
+            if not units:
+                raise NotReadyError(
+                    f"video {video!r} has no trajectory in {self._storage.url}; run `csl audit`"
+                )
+            location = self._location(max(units, key=lambda unit: unit.name))
+        return Trajectory(self._storage, location)
+
+    def locations(self, known: Mapping[str, Location]) -> dict[str, Location]:
+        """Of all published trajectories, by `key_part` of the video; reads those not yet known."""
+        newest: dict[str, Unit] = {}
+        for unit in sorted(self._published.done(), key=lambda unit: unit.name):
+            newest[unit.name.split("/")[0]] = unit
+        found = {
+            part: known[part]
+            for part, unit in newest.items()
+            if part in known
+            and (known[part].array, known[part].fingerprint) == (_array(unit), unit.fingerprint)
+        }
+        lacking = [part for part in newest if part not in found]
+        read = at_once(lambda part: self._location(newest[part]), lacking)
+        return found | dict(zip(lacking, read, strict=True))
+
+    def is_there(self, location: Location) -> bool:
+        """Whether a trajectory still lies there, or another has taken its place since."""
+        return self._storage.exists(f"{location.array}/zarr.json")
+
+    def _location(self, unit: Unit) -> Location:
+        published = self._published.read(unit, lambda facts: Published(**facts))
+        if published.form is None:
+            form = ArrayForm.of(open_array(self._storage, published.array))
+        else:
+            form = ArrayForm.from_json(published.form)
+        return Location(
+            array=published.array,
+            fold=published.fold,
+            epochs=tuple(map(int, published.rows)),
+            fingerprint=unit.fingerprint,
+            form=form,
+        )
 
     def damage(self, part: str) -> str | None:
         """What is wrong with a trajectory, by `key_part` of its video; None if nothing."""
@@ -297,7 +349,8 @@ class TrajectoryStore:
         source = _VideoRows(self._storage, rows, earlier, fresh, place)
         num_classes, dtype = source.num_classes_and_dtype()
         frame_bytes = len(rows) * num_classes * np.dtype(dtype).itemsize
-        key = f"trajectories.zarr/{key_part(video)}/{version + 1:06d}"
+        unit = Unit(f"{key_part(video)}/{version + 1:06d}", fingerprint(rows))
+        key = _array(unit)
         array = create_array(
             self._storage,
             key,
@@ -314,8 +367,8 @@ class TrajectoryStore:
             require_numbers(block_ETC, f"{self._storage.url}/{_rows_key(group)}")
             array[:, span.start : span.stop] = block_ETC
             blocks.append(array_fingerprint(block_ETC))
-        published = Published(array=key, fold=group.fold, rows=rows, blocks=blocks)
-        unit = Unit(f"{key_part(video)}/{version + 1:06d}", fingerprint(rows))
+        form = asdict(ArrayForm.of(array))
+        published = Published(array=key, fold=group.fold, rows=rows, blocks=blocks, form=form)
         self._published.write(unit, **asdict(published))
         if earlier is not None:
             self._published.forget(self._published.done(key_part(video)) - {unit})
@@ -392,6 +445,11 @@ class _RowBlocks:
     def _read_block(self, rows: tuple[int, ...], number: int) -> npt.NDArray[Any]:
         first = number * COMPACT_BLOCK_FRAMES
         return self.array.block(rows, first, min(self.array.shape[1], first + COMPACT_BLOCK_FRAMES))
+
+
+def _array(unit: Unit) -> str:
+    """Where the trajectory of a published unit lies."""
+    return f"trajectories.zarr/{unit.name}"
 
 
 def chunk_frames(num_frames: int, frame_bytes: int) -> int:

@@ -6,6 +6,7 @@ that a bit that flips is an error wherever the chunk is read, and never another 
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import google_crc32c
@@ -72,10 +73,6 @@ class Array:
     def has_checksums(self) -> bool:
         """Whether chunks end with one; those of an earlier csl_dist do not."""
         return any(isinstance(codec, Crc32cCodec) for codec in self._array.compressors)
-
-    def chunk_key(self, place: tuple[int, ...]) -> str:
-        """Where the chunk at a place of the grid lies, below the array's key."""
-        return self._array.metadata.encode_chunk_key(place)
 
     @property
     def nchunks(self) -> int:
@@ -182,6 +179,34 @@ def require_numbers(values: npt.NDArray[Any], where: str) -> None:
         raise damaged(where, "it has lost data")
 
 
+@dataclass(frozen=True, slots=True)
+class ArrayForm:
+    """What has to be known of an array that `create_array` made to read its chunks."""
+
+    shape: tuple[int, ...]
+    chunks: tuple[int, ...]
+    dtype: str
+    is_compressed: bool
+    has_checksums: bool
+
+    @classmethod
+    def of(cls, array: Array) -> "ArrayForm":
+        return cls(
+            shape=array.shape,
+            chunks=array.chunks,
+            dtype=str(array.dtype),
+            is_compressed=array.is_compressed,
+            has_checksums=array.has_checksums,
+        )
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> "ArrayForm":
+        """What `asdict` made, which JSON has lists in."""
+        return cls(
+            **content | {"shape": tuple(content["shape"]), "chunks": tuple(content["chunks"])}
+        )
+
+
 class ChunkReader:
     """Reads whole chunks of an array that `create_array` made, each in one call.
 
@@ -189,26 +214,34 @@ class ChunkReader:
     millisecond however little is read; a query for one frame is mostly that.
     """
 
-    def __init__(self, storage: Storage, key: str):
-        array = open_array(storage, key)
-        self.shape = array.shape
-        self.chunks = array.chunks
-        self.attributes: dict[str, Any] = dict(array.attrs)
+    def __init__(self, storage: Storage, key: str, form: ArrayForm | None = None):
+        """`form` where it is known already: the array is not opened, and has no attributes."""
+        self.attributes: dict[str, Any] = {}
+        if form is None:
+            array = open_array(storage, key)
+            form, self.attributes = ArrayForm.of(array), dict(array.attrs)
+        self.form = form
         self.where = f"{storage.url}/{key}"
-        self._dtype = array.dtype
-        self._key_of = array.chunk_key
-        self._zstd = numcodecs.Zstd() if array.is_compressed else None
-        self._has_checksums = array.has_checksums
+        self._dtype = np.dtype(form.dtype)
+        self._zstd = numcodecs.Zstd() if form.is_compressed else None
         self._read = storage.child(key).reader()
         self.is_local = storage.is_local
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.form.shape
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        return self.form.chunks
+
     def read(self, *place: int) -> npt.NDArray[Any]:
         """The chunk at a place in the grid, without what reaches beyond the array."""
-        data = self._read(self._key_of(place))
+        data = self._read("/".join(["c", *map(str, place)]))
         if data is None:
             raise damaged(self.where, "it has lost data")
         try:
-            values = self._checked(memoryview(data)) if self._has_checksums else data
+            values = self._checked(memoryview(data)) if self.form.has_checksums else data
             values = values if self._zstd is None else self._zstd.decode(values)
             chunk = np.frombuffer(memoryview(values), dtype=self._dtype).reshape(self.chunks)
         except (RuntimeError, ValueError) as error:

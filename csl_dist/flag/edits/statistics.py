@@ -4,10 +4,10 @@ Counts are taken per video and added up, so that a video can be judged by all bu
 All logs are natural, durations in seconds; each term is larger for what is usual.
 """
 
+import itertools
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-import itertools
 from itertools import pairwise
 
 import numpy as np
