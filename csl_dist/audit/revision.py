@@ -38,6 +38,8 @@ class AuditStore:
 
     def __init__(self, paths: RunPaths):
         self._paths = paths
+        self._files: dict[int, dict[str, str]] = {}
+        """Digests of the files of audits whose record was read; they never change."""
 
     def __repr__(self) -> str:
         return f"AuditStore({self._paths.audits.url!r})"
@@ -69,7 +71,12 @@ class AuditStore:
     def record(self, number: int) -> AuditRecord:
         folder = self._folder(number)
         where = f"{folder.url}/{RunPaths.AUDIT}"
-        return folder.read_json(RunPaths.AUDIT, lambda c: AuditRecord.from_json(c, where=where))
+
+        def built(content: dict[str, Any]) -> AuditRecord:
+            self._files[number] = dict(content.get(FILES, {}))
+            return AuditRecord.from_json(content, where=where)
+
+        return folder.read_json(RunPaths.AUDIT, built)
 
     def records(self) -> dict[int, AuditRecord]:
         numbers = self.numbers()
@@ -262,7 +269,13 @@ class AuditStore:
         return read_table(self._folder(number), key, digest=self._digests(number).get(key))
 
     def _table_or_none(self, number: int, key: str) -> pd.DataFrame | None:
-        return self._table(number, key) if self._folder(number).exists(key) else None
+        """A table that not every audit has; no request where the record tells that it has none."""
+        if number not in self._files:
+            self._files[number] = self._digests(number)
+        digests, folder = self._files[number], self._paths.audit(number)
+        if key not in digests and (digests or not folder.exists(key)):
+            return None
+        return read_table(folder, key, digest=digests.get(key))
 
     def _digests(self, number: int) -> dict[str, str]:
         """Of an audit's other files, by their keys; none of an audit of an earlier csl_dist."""
