@@ -24,7 +24,9 @@ from csl_dist.storage.zarr import (
     Array,
     ArrayForm,
     ChunkReader,
+    ChunkWriter,
     create_array,
+    lay_out_array,
     open_array,
     require_numbers,
 )
@@ -171,6 +173,7 @@ class TrajectoryStore:
         self._storage = storage
         self._rows = Ledger(storage.child("records/rows"))
         self._published = Ledger(storage.child("records/published"))
+        self._row_writers: dict[str, tuple[ChunkWriter, int]] = {}
 
     def __repr__(self) -> str:
         return f"TrajectoryStore({self._storage.url!r})"
@@ -201,6 +204,7 @@ class TrajectoryStore:
         self, group: Group, units: dict[int, Unit], *, num_classes: int, dtype: str
     ) -> None:
         """Lays out a group's rows, or makes room for more epochs."""
+        self._row_writers.pop(group.key, None)
         self._storage.put_json_if_changed(_group_key(group), asdict(group))
         self._rows.retire(units.values(), group.key)
         key = _rows_key(group)
@@ -227,9 +231,18 @@ class TrajectoryStore:
 
     def write_row(self, group: Group, epoch: int, unit: Unit, logp_NC: FloatArray) -> None:
         """Writes one checkpoint's log-probabilities of a group's videos, then the record."""
-        array = open_array(self._storage, _rows_key(group), writable=True)
-        array[epoch - 1] = logp_NC.astype(array.dtype)
+        writer, width = self._row_writer(group)
+        for number, start in enumerate(range(0, len(logp_NC), width)):
+            writer.write((epoch - 1, number, 0), logp_NC[None, start : start + width])
         self._rows.write(unit, epoch=epoch, videos=list(group.videos))
+
+    def _row_writer(self, group: Group) -> tuple[ChunkWriter, int]:
+        """What writes the chunks of a group's rows, and how many frames a chunk has."""
+        if group.key not in self._row_writers:
+            key = _rows_key(group)
+            form = ArrayForm.of(open_array(self._storage, key))
+            self._row_writers[group.key] = ChunkWriter(self._storage, key, form), form.chunks[1]
+        return self._row_writers[group.key]
 
     def publish(self, group: Group, rows: Mapping[str, Rows]) -> None:
         """Publishes videos of a group from their rows, and from earlier arrays of theirs."""
@@ -298,7 +311,7 @@ class TrajectoryStore:
             if published is None:
                 return "it is not published"
             array = open_array(self._storage, published.array)
-            spans = _blocks(array)
+            spans = _blocks(array.shape[1], array.chunks[1])
             if len(spans) != len(published.blocks):
                 return f"it has {array.shape[1]} frames, which is not how it was written"
             for span, written in zip(spans, published.blocks, strict=True):
@@ -351,24 +364,26 @@ class TrajectoryStore:
         frame_bytes = len(rows) * num_classes * np.dtype(dtype).itemsize
         unit = Unit(f"{key_part(video)}/{version + 1:06d}", fingerprint(rows))
         key = _array(unit)
-        array = create_array(
-            self._storage,
-            key,
+        width = chunk_frames(len(place), frame_bytes)
+        form = ArrayForm(
             shape=(len(rows), len(place), num_classes),
-            chunks=(len(rows), chunk_frames(len(place), frame_bytes), num_classes),
+            chunks=(len(rows), width, num_classes),
             dtype=dtype,
             # Float16 log-probabilities hardly shrink, and decoding one chunk takes longer than
             # all else in a query.
-            compressed=False,
+            is_compressed=False,
         )
-        blocks = []
-        for span in _blocks(array):
+        writer, blocks = lay_out_array(self._storage, key, form), []
+        for span in _blocks(len(place), width):
             block_ETC = source.read(span)
             require_numbers(block_ETC, f"{self._storage.url}/{_rows_key(group)}")
-            array[:, span.start : span.stop] = block_ETC
+            for first in range(0, len(span), width):
+                place_in_grid = (0, (span.start + first) // width, 0)
+                writer.write(place_in_grid, block_ETC[:, first : first + width])
             blocks.append(array_fingerprint(block_ETC))
-        form = asdict(ArrayForm.of(array))
-        published = Published(array=key, fold=group.fold, rows=rows, blocks=blocks, form=form)
+        published = Published(
+            array=key, fold=group.fold, rows=rows, blocks=blocks, form=asdict(form)
+        )
         self._published.write(unit, **asdict(published))
         if earlier is not None:
             self._published.forget(self._published.done(key_part(video)) - {unit})
@@ -458,10 +473,9 @@ def chunk_frames(num_frames: int, frame_bytes: int) -> int:
     return -(-num_frames // -(-num_frames // most))
 
 
-def _blocks(array: Array) -> list[Span]:
-    """Frames that are written, and checked, together: whole chunks."""
-    width = array.chunks[1]
-    return consecutive_spans(array.shape[1], max(1, COMPACT_BLOCK_FRAMES // width) * width)
+def _blocks(num_frames: int, width: int) -> list[Span]:
+    """Frames that are written, and checked, together: whole chunks of so many frames."""
+    return consecutive_spans(num_frames, max(1, COMPACT_BLOCK_FRAMES // width) * width)
 
 
 def rows_fingerprint(rows: Rows) -> str:
