@@ -25,6 +25,8 @@ class RunPaths:
     TRAINING = "training.json"
     """In a fold: which of its trainings was asked for last."""
     REPORT = "report.html"
+    REPORT_RECORD = "report.json"
+    """What the report was made from."""
     CERTIFICATE = "certificate.html"
     REVIEWS = "reviews.db"
     """Decisions of reviewers, in a root on this machine, unless a database is named."""
@@ -113,7 +115,7 @@ class RunPaths:
             self.PULSE,
             self.REVIEWS,
         )
-        names = (*files, self.REPORT, *self.RESERVED, *map(key_part, scorers))
+        names = (*files, self.REPORT, self.REPORT_RECORD, *self.RESERVED, *map(key_part, scorers))
         return [f"{self.root.url}/{name}" for name in names]
 
     def scorer(self, name: str) -> Storage:
