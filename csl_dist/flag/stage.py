@@ -35,6 +35,8 @@ from csl_dist.types import Annotation, PlantedError, Split, array_fingerprint, f
 FRAMES_ALONE = 200_000
 """Frames of all audited videos up to which the driver looks at them itself."""
 VIDEOS_PER_TASK = 16
+MOST_TASKS = 256
+"""About so many tasks: waiting for each of more takes the driver longer than it gains."""
 MAX_NAMED = 20
 """Videos that a sentence names."""
 
@@ -129,7 +131,8 @@ def _on_workers(
     connect(verbose=stage.verbose)
     # In a list, so that each worker reads it once: it holds every video's labels.
     shared = [ray.put(look)]
-    parts = [audited[i : i + VIDEOS_PER_TASK] for i in range(0, len(audited), VIDEOS_PER_TASK)]
+    size = max(VIDEOS_PER_TASK, len(audited) // MOST_TASKS)
+    parts = [audited[i : i + size] for i in range(0, len(audited), size)]
     futures = [_findings.remote(shared, part) for part in parts]
     with progress_bar(stage.console, "flag: videos", total=len(audited)) as bar:
         left = dict(zip(futures, map(len, parts), strict=True))
