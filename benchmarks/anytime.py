@@ -94,7 +94,7 @@ def run_figures(root: str) -> dict[str, Any]:
     from csl_dist.flag.calibrate import trained_labels
     from csl_dist.flag.edit_rule import labelled_videos, learnt_edits
     from csl_dist.flag.edits.labelled import OtherLabels
-    from csl_dist.predict.plan import trajectory_reader
+    from csl_dist.predict.plan import trajectory_catalog
     from csl_dist.score.store import ScoreStore
     from csl_dist.storage.run_file import read_run_config
     from csl_dist.training.inputs import open_inputs
@@ -102,7 +102,7 @@ def run_figures(root: str) -> dict[str, Any]:
 
     inputs = open_inputs(read_run_config(root))
     run, settings = inputs.run, settings_of(inputs.run.config)
-    whole = trajectory_reader(inputs, settings.scorers)
+    whole = trajectory_catalog(inputs, settings.scorers)
     annotations = {split: inputs.labels.in_split(split) for split in (Split.AUDIT, Split.VAL)}
     groups, trained = groups_of(run.dataset.videos), trained_labels(inputs)
     videos = labelled_videos((a for part in annotations.values() for a in part), groups)

@@ -4,8 +4,9 @@
 
 Videos of ready features, 500 frames each; 100 features and label files are made, the others are
 links to them. One framewise scorer, two epochs on 100 videos. Each command runs in its own process
-and should have the machine alone; CPU and memory are those of this process, workers apart. With
---work, the dataset and its run are kept, and made only once.
+and should have the machine alone; CPU and memory are those of this process, and CPU also of all
+that it started, which tells more than seconds where others use the machine. With --work, the
+dataset and its run are kept, and made only once.
 """
 
 import os
@@ -25,6 +26,8 @@ from figures import parser_of, print_figures
 
 NUM_FRAMES, WIDTH, NUM_CLASSES, NUM_MADE, NUM_TRAINED = 500, 32, 8, 100, 100
 POLL_SECONDS = 0.05
+TREE_SECONDS = 1.0
+"""Between two looks at all processes that a command has started."""
 
 
 def write_dataset(folder: Path, num_videos: int) -> None:
@@ -93,22 +96,32 @@ class Commands:
     def time(self, name: str, *arguments: str, allowed: tuple[int, ...] = (0,)) -> None:
         start = time.perf_counter()
         process = self.start(*arguments)
-        memory, cpu = 0, 0.0
+        memory, cpu, looked = 0, 0.0, 0.0
+        everyone: dict[int, float] = {}
         while process.poll() is None:
             memory = max(memory, peak_memory(process.pid))
             cpu = max(cpu, cpu_seconds(process.pid))
+            if time.perf_counter() - looked > TREE_SECONDS:
+                looked = time.perf_counter()
+                for pid in descendants(process.pid):
+                    everyone[pid] = max(everyone.get(pid, 0.0), cpu_seconds(pid))
             time.sleep(POLL_SECONDS)
+        everyone[process.pid] = cpu
         if process.returncode not in allowed:
             raise SystemExit(f"csl {' '.join(arguments)} ended with {process.returncode}")
-        self.note(name, time.perf_counter() - start, memory, cpu)
+        self.note(name, time.perf_counter() - start, memory, cpu, sum(everyone.values()))
 
-    def note(self, name: str, seconds: float, memory: int = 0, cpu: float = 0.0) -> None:
+    def note(
+        self, name: str, seconds: float, memory: int = 0, cpu: float = 0.0, everyone: float = 0.0
+    ) -> None:
         self.figures[f"{name}_seconds"] = round(seconds, 2)
         if cpu:
             self.figures[f"{name}_cpu_seconds"] = round(cpu, 2)
+            self.figures[f"{name}_all_cpu_seconds"] = round(everyone, 2)
         if memory:
             self.figures[f"{name}_mib"] = memory // 2**20
-        words = f"{name}: {seconds:.2f} s, {cpu:.2f} s of CPU, {memory // 2**20} MiB"
+        words = f"{name}: {seconds:.2f} s, {cpu:.2f} s of CPU ({everyone:.2f} with workers)"
+        words += f", {memory // 2**20} MiB, load {os.getloadavg()[0]:.0f}"
         print(words, file=sys.stderr, flush=True)
 
 
@@ -129,6 +142,22 @@ def cpu_seconds(pid: int) -> float:
     except OSError:
         return 0.0
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def descendants(pid: int) -> list[int]:
+    """Processes that a process has started, and these in turn."""
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+            parents.setdefault(parent, []).append(int(entry.name))
+    found = [pid]
+    for known in found:
+        found += parents.get(known, [])
+    return found
 
 
 def time_service(commands: Commands, root: str, port: int) -> None:

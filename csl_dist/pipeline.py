@@ -37,7 +37,7 @@ from csl_dist.flag.stage import audit_fingerprint, flag, sweep_of
 from csl_dist.predict.follow import follow_training, train_and_follow
 from csl_dist.predict.plan import checkpoints_done, first_sweep
 from csl_dist.predict.stage import forget_nodes, predict
-from csl_dist.report import write_report
+from csl_dist.report import current_report
 from csl_dist.score.stage import score, score_versions
 from csl_dist.storage.lock import RootLock
 from csl_dist.storage.paths import RunPaths
@@ -236,8 +236,8 @@ def run(stage: Stage) -> dict[str, Any] | None:
 
 
 def report(stage: Stage) -> str:
-    """Writes the report of what was found, and returns its URL."""
-    return write_report(open_audit(stage.run.config.root))
+    """Writes the report of what was found unless it is there, and returns its URL."""
+    return current_report(open_audit(stage.run.config.root))
 
 
 def put_run(inputs: Inputs) -> None:

@@ -3,10 +3,8 @@
 from collections.abc import Iterator
 
 from csl_dist.audit.reader import Audit
-from csl_dist.errors import NotReadyError
 from csl_dist.lint.run import LintResult, lint
-from csl_dist.lint.sequences import LabelSequence, Step
-from csl_dist.types import UNLABELLED, frame_seconds, runs_of
+from csl_dist.lint.sequences import LabelSequence
 
 
 def lint_of(audit: Audit) -> LintResult:
@@ -15,29 +13,16 @@ def lint_of(audit: Audit) -> LintResult:
 
 
 def _sequences(audit: Audit) -> Iterator[LabelSequence]:
+    seen = audit.seen
     for video in audit.held_out_videos():
-        try:
-            annotation = audit.annotation(video.id)
-        except NotReadyError:
+        if video.id not in seen:
             continue
-        if annotation.derived_from is not None:
-            continue  # made on purpose
-        times_T = annotation.times_T
-        rate = frame_seconds(times_T)
-        labels_T = annotation.labels_T
+        rate, seconds = seen.length(video.id)
         yield LabelSequence(
             video=video.id,
-            steps=tuple(
-                Step(
-                    label=audit.classes[int(labels_T[run.start])],
-                    start_seconds=float(times_T[run.start]),
-                    stop_seconds=float(times_T[run.stop - 1]) + rate,
-                )
-                for run in runs_of(labels_T)
-                if labels_T[run.start] != UNLABELLED
-            ),
+            steps=seen.steps(video.id, audit.classes),
             file=video.labels,
-            seconds=annotation.duration or None,
+            seconds=seconds or None,
             group=video.group,
             annotator=video.annotator,
             procedure=video.procedure,

@@ -4,6 +4,8 @@ Reading needs no Ray, no model and no dataset, and writes nothing. A run in prog
 too: `missing` says what it lacks, and what is asked for and not there yet is a NotReadyError.
 """
 
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -15,6 +17,7 @@ import pandas as pd
 from csl_dist.audit.frames import FrameScores
 from csl_dist.audit.notebook import Flags, audit_html
 from csl_dist.audit.revision import AuditStore
+from csl_dist.audit.seen import SeenLabels, seen_table
 from csl_dist.config import COMMITTEE
 from csl_dist.data.layouts import listed_in
 from csl_dist.errors import DataError, NotReadyError, nearest
@@ -31,7 +34,7 @@ from csl_dist.measures import (
     SUSPICION,
     base_and_smoothing,
 )
-from csl_dist.predict.trajectories import Trajectory, TrajectoryStore
+from csl_dist.predict.trajectories import Location, Trajectory, TrajectoryStore
 from csl_dist.score.ensemble import Scale, ensemble_score
 from csl_dist.score.formulas import (
     chosen_rows,
@@ -103,6 +106,7 @@ class Audit:
         self._scores = ScoreStore(self.paths.scores)
         self._trajectory = lru_cache(MAX_KEPT)(self._read_trajectory)
         self._annotated = lru_cache(MAX_KEPT)(self._read_annotation)
+        self._weights: dict[tuple[str, int], FloatArray] = {}
 
     def __repr__(self) -> str:
         num_videos = len(self.held_out_videos())
@@ -419,9 +423,12 @@ class Audit:
         scorer = self._scorer(scorer)
         trajectory = self.log_probabilities(video, scorer=scorer)
         span = _frame_range(frames, trajectory.shape[1], video)
-        labels_T = self.annotation(video, scorer=scorer).labels_T
         if labels is not None:
             labels_T = class_ids(labels, self.classes, video, trajectory.shape[1])
+        elif self._seen is not None and video in self._seen:
+            labels_T = self._seen.labels(video)
+        else:
+            labels_T = self.annotation(video, scorer=scorer).labels_T
         return LabelledTrajectory(
             trajectory=trajectory,
             labels_T=labels_T[span.start : span.stop],
@@ -525,12 +532,41 @@ class Audit:
         return self._scores.read_annotation(video, scorer, made)
 
     def _read_trajectory(self, video: str, scorer: str) -> Trajectory:
-        return self._store(scorer).trajectory(video)
+        store = self._store(scorer)
+        location = self._locations.get(scorer, {}).get(key_part(video))
+        if location is not None and not store.is_there(location):
+            location = None  # a later run has more checkpoints of the video
+        return store.trajectory(video, location)
+
+    @cached_property
+    def _locations(self) -> dict[str, dict[str, Location]]:
+        return self._audits.locations(self.revision) if self.revision else {}
+
+    @cached_property
+    def seen(self) -> SeenLabels:
+        """Labels of all videos that are scored so far."""
+        return self._seen or SeenLabels(seen_table(self._stored_annotations()))
+
+    @cached_property
+    def _seen(self) -> SeenLabels | None:
+        """The same where the audit has them in one place."""
+        return self._audits.seen(self.revision) if self.revision else None
+
+    def _stored_annotations(self) -> Iterator[Annotation]:
+        for video in self.held_out_videos():
+            with suppress(NotReadyError):
+                yield self.annotation(video.id)
 
     def _loss_weights(self, video: str, scorer: str, weighted: bool | None = None) -> FloatArray:
         """Weights (C,) that losses are read with; as the run has it unless `weighted` is given."""
         use_weights = self.config.score.weighted if weighted is None else weighted
-        return self._annotated(video, scorer)[1] if use_weights else np.ones(len(self.classes))
+        if not use_weights:
+            return np.ones(len(self.classes))
+        # Those of one training, which all videos of a fold have in common.
+        training = scorer, self.log_probabilities(video, scorer=scorer).fold
+        if training not in self._weights:
+            self._weights[training] = self.class_weights(video, scorer=scorer)
+        return self._weights[training]
 
     def _rescored(
         self, video: str, scorer: str, base: str, score_T: FloatArray, labels_T: IntArray

@@ -112,6 +112,8 @@ def relabel(root: str, labels: Path) -> Relabelled:
         after,
         videos=list(before.videos_by_id.values()),
         decision=decision,
+        annotations=[a for own in annotations.values() for a in own],
+        locations=store.locations(before.revision),
         trained=trained,
         corrections=_corrections(before, changed, decision.flags),
     )

@@ -7,13 +7,14 @@ measured of it afterwards, are added. A number is used once, also when its audit
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
 
 from csl_dist.audit.frames import FrameScores, put_frames
+from csl_dist.audit.seen import SeenLabels, seen_table
 from csl_dist.errors import CslError, DamagedError, DataError, NotReadyError, damaged
 from csl_dist.flag.calibration import AnyCalibration, calibration_from
 from csl_dist.flag.decide import Decision
@@ -21,13 +22,15 @@ from csl_dist.flag.edits.conventions import Convention
 from csl_dist.flag.edits.labelled import LabelledVideo, segments_table, videos_of_table
 from csl_dist.flag.record import FILES, AuditRecord
 from csl_dist.flag.rules import with_all_columns
+from csl_dist.predict.catalog import Locations, catalog_table, locations_in
+from csl_dist.predict.trajectories import Location
 from csl_dist.score.store import ScoreStore
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.run_file import put_videos, read_videos
 from csl_dist.storage.spreadsheet import from_text
 from csl_dist.storage.tables import csv_bytes, digest_of, put_table, read_table
 from csl_dist.storage.url import Storage, at_once
-from csl_dist.types import Video
+from csl_dist.types import Annotation, Video
 
 
 class AuditStore:
@@ -35,6 +38,8 @@ class AuditStore:
 
     def __init__(self, paths: RunPaths):
         self._paths = paths
+        self._files: dict[int, dict[str, str]] = {}
+        """Digests of the files of audits whose record was read; they never change."""
 
     def __repr__(self) -> str:
         return f"AuditStore({self._paths.audits.url!r})"
@@ -66,7 +71,12 @@ class AuditStore:
     def record(self, number: int) -> AuditRecord:
         folder = self._folder(number)
         where = f"{folder.url}/{RunPaths.AUDIT}"
-        return folder.read_json(RunPaths.AUDIT, lambda c: AuditRecord.from_json(c, where=where))
+
+        def built(content: dict[str, Any]) -> AuditRecord:
+            self._files[number] = dict(content.get(FILES, {}))
+            return AuditRecord.from_json(content, where=where)
+
+        return folder.read_json(RunPaths.AUDIT, built)
 
     def records(self) -> dict[int, AuditRecord]:
         numbers = self.numbers()
@@ -85,6 +95,16 @@ class AuditStore:
         """Scores that the rule `edits` gives frames."""
         return FrameScores(self._folder(number))
 
+    def seen(self, number: int) -> SeenLabels | None:
+        """Labels of all held-out videos; None of an audit of an earlier csl_dist."""
+        table = self._table_or_none(number, RunPaths.SEEN)
+        return None if table is None else SeenLabels(table)
+
+    def locations(self, number: int) -> dict[str, dict[str, Location]]:
+        """Where trajectories lay when the audit was made, by scorer; none where it is not told."""
+        table = self._table_or_none(number, RunPaths.TRAJECTORIES)
+        return {} if table is None else locations_in(table)
+
     def trained(self, number: int) -> list[LabelledVideo]:
         """Labels of the videos that were trained on, where the rule `edits` knew them."""
         if not self._folder(number).exists(RunPaths.TRAINED):
@@ -100,9 +120,7 @@ class AuditStore:
 
     def video_facts(self, number: int) -> pd.DataFrame | None:
         """What each audited video is as a whole; None of an audit of an earlier csl_dist."""
-        if not self._folder(number).exists(RunPaths.VIDEO_FACTS):
-            return None
-        return self._table(number, RunPaths.VIDEO_FACTS)
+        return self._table_or_none(number, RunPaths.VIDEO_FACTS)
 
     def outliers(self, number: int) -> list[str]:
         """Videos that are far off as a whole."""
@@ -156,17 +174,25 @@ class AuditStore:
         *,
         videos: Sequence[Video],
         decision: Decision,
+        annotations: Iterable[Annotation],
+        locations: Locations,
         trained: Sequence[LabelledVideo] = (),
         outliers: pd.DataFrame | None = None,
         corrections: pd.DataFrame | None = None,
     ) -> int:
-        """Writes an audit whole, its record last; returns its number."""
+        """Writes an audit whole, its record last; returns its number.
+
+        `annotations` are those of all held-out videos.
+        """
         number = self.next_number()
         folder = self._paths.audit(number)
         folder.delete_folder()  # what an interrupted command left
         put_videos(folder, videos)
         put_table(folder, RunPaths.FLAGS, decision.flags)
         put_table(folder, RunPaths.VIDEO_FACTS, decision.facts)
+        put_table(folder, RunPaths.SEEN, seen_table(annotations))
+        if any(locations.values()):
+            put_table(folder, RunPaths.TRAJECTORIES, catalog_table(locations))
         folder.put(RunPaths.FLAGS_CSV, csv_bytes(decision.flags))
         folder.put_json(RunPaths.CALIBRATION, decision.calibration.as_json())
         if len(decision.below):
@@ -244,6 +270,15 @@ class AuditStore:
 
     def _table(self, number: int, key: str) -> pd.DataFrame:
         return read_table(self._folder(number), key, digest=self._digests(number).get(key))
+
+    def _table_or_none(self, number: int, key: str) -> pd.DataFrame | None:
+        """A table that not every audit has; no request where the record tells that it has none."""
+        if number not in self._files:
+            self._files[number] = self._digests(number)
+        digests, folder = self._files[number], self._paths.audit(number)
+        if key not in digests and (digests or not folder.exists(key)):
+            return None
+        return read_table(folder, key, digest=digests.get(key))
 
     def _digests(self, number: int) -> dict[str, str]:
         """Of an audit's other files, by their keys; none of an audit of an earlier csl_dist."""

@@ -17,11 +17,11 @@ from csl_dist.flag.calibration import (
     found_swaps,
     judge_from,
 )
-from csl_dist.flag.edit_rule import labelled_videos, learnt_edits
+from csl_dist.flag.edit_rule import TrajectoryOf, labelled_videos, learnt_edits
 from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
 from csl_dist.flag.rules import APPEARANCE, KindJudge, suspicious_spans, thresholds
 from csl_dist.measures import base_and_smoothing
-from csl_dist.predict.plan import store_of, trajectory_reader
+from csl_dist.predict.plan import store_of
 from csl_dist.score.formulas import smoothed_as_named, trajectory_scores
 from csl_dist.score.settings import AuditSettings
 from csl_dist.score.store import ScoreStore, Versions
@@ -40,7 +40,9 @@ Flagged = dict[str, Sequence[Span]]
 """Flagged spans by video."""
 
 
-def make_calibration(inputs: Inputs, versions: Versions, settings: AuditSettings) -> AnyCalibration:
+def make_calibration(
+    inputs: Inputs, versions: Versions, settings: AuditSettings, trajectory_of: TrajectoryOf
+) -> AnyCalibration:
     """What the rule makes of errors planted in held-out videos."""
     if settings.flag.rule != "edits":
         return threshold_calibration(inputs, versions, settings)
@@ -50,7 +52,7 @@ def make_calibration(inputs: Inputs, versions: Versions, settings: AuditSettings
     return learnt_edits(
         videos,
         OtherLabels([*trained_labels(inputs), *videos], num_classes=num_classes),
-        trajectory_reader(inputs, settings.scorers),
+        trajectory_of,
         scorers=settings.scorers,
         num_classes=num_classes,
     )

@@ -23,7 +23,7 @@ from csl_dist.flag.edit_rule import EachVideo, VideoLook, one_by_one
 from csl_dist.flag.edits.labelled import LabelledVideo
 from csl_dist.flag.record import AuditRecord, Sweep
 from csl_dist.flag.settled import is_settled
-from csl_dist.predict.plan import skipped_checkpoints, trajectory_reader
+from csl_dist.predict.plan import skipped_checkpoints, trajectory_catalog
 from csl_dist.review.store import judged_spans
 from csl_dist.score.formulas import outlying_videos
 from csl_dist.score.settings import AuditSettings
@@ -35,6 +35,8 @@ from csl_dist.types import Annotation, PlantedError, Split, array_fingerprint, f
 FRAMES_ALONE = 200_000
 """Frames of all audited videos up to which the driver looks at them itself."""
 VIDEOS_PER_TASK = 16
+MOST_TASKS = 256
+"""About so many tasks: waiting for each of more takes the driver longer than it gains."""
 MAX_NAMED = 20
 """Videos that a sentence names."""
 
@@ -129,7 +131,8 @@ def _on_workers(
     connect(verbose=stage.verbose)
     # In a list, so that each worker reads it once: it holds every video's labels.
     shared = [ray.put(look)]
-    parts = [audited[i : i + VIDEOS_PER_TASK] for i in range(0, len(audited), VIDEOS_PER_TASK)]
+    size = max(VIDEOS_PER_TASK, len(audited) // MOST_TASKS)
+    parts = [audited[i : i + size] for i in range(0, len(audited), size)]
     futures = [_findings.remote(shared, part) for part in parts]
     with progress_bar(stage.console, "flag: videos", total=len(audited)) as bar:
         left = dict(zip(futures, map(len, parts), strict=True))
@@ -162,21 +165,26 @@ def make_audit(
     """Makes and publishes an audit; returns its number."""
     run, settings = inputs.run, settings_of(inputs.run.config)
     scores = ScoreStore(run.paths.scores)
-    calibration = make_calibration(inputs, versions, settings)
+    store = AuditStore(run.paths)
+    newest = store.newest()
+    known = store.locations(newest) if newest else {}
+    trajectory_of = trajectory_catalog(inputs, settings.scorers, known)
+    calibration = make_calibration(inputs, versions, settings, trajectory_of)
     trained: list[LabelledVideo] = []
     if isinstance(calibration, EditCalibration):
         calibration = replace(calibration, reviews=judged_spans(run.config.root))
         trained = trained_labels(inputs)
+    annotations = {split: inputs.labels.in_split(split) for split in (Split.AUDIT, Split.VAL)}
     decision = decide(
         scores,
         versions,
-        {split: inputs.labels.in_split(split) for split in (Split.AUDIT, Split.VAL)},
+        annotations,
         settings,
         classes=run.dataset.classes,
         groups=groups_of(run.dataset.videos),
         trained=trained,
         calibration=calibration,
-        trajectory_of=trajectory_reader(inputs, settings.scorers),
+        trajectory_of=trajectory_of,
         each=each,
     )
     record = AuditRecord(
@@ -190,13 +198,15 @@ def make_audit(
         scales=decision.scales,
         known_errors=tuple(_known_errors(inputs)),
         skipped=skipped_checkpoints(inputs),
-        sweep=sweep and _compared(AuditStore(run.paths), sweep, decision.flags),
+        sweep=sweep and _compared(store, sweep, decision.flags),
     )
     made = {v: versions[settings.temporal][v] for v in run.dataset.audited_ids()}
-    return AuditStore(run.paths).publish(
+    return store.publish(
         record,
         videos=run.dataset.videos,
         decision=decision,
+        annotations=[a for own in annotations.values() for a in own],
+        locations=trajectory_of.locations,
         trained=trained,
         outliers=outlying_videos(scores.usual_csl(made, settings.temporal)),
     )

@@ -1,6 +1,6 @@
 """What an audit has to predict: every scorer's units, and which of them are left."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -8,10 +8,10 @@ from csl_dist.config import CNN
 from csl_dist.data.dataset import Fold
 from csl_dist.errors import CheckpointError, LeakageError, NotReadyError
 from csl_dist.features.source import require_features
+from csl_dist.predict.catalog import Locations, TrajectoryCatalog
 from csl_dist.predict.trajectories import (
     Group,
     Rows,
-    Trajectory,
     TrajectoryStore,
     rows_fingerprint,
 )
@@ -381,10 +381,15 @@ def store_of(inputs: Inputs, scorer: str) -> TrajectoryStore:
     return TrajectoryStore(inputs.run.paths.scorer(scorer))
 
 
-def trajectory_reader(inputs: Inputs, scorers: Sequence[str]) -> Callable[[str, str], Trajectory]:
-    """A function from a scorer and a video to the video's trajectory."""
-    stores = {scorer: store_of(inputs, scorer) for scorer in scorers}
-    return lambda scorer, video: stores[scorer].trajectory(video)
+def trajectory_catalog(
+    inputs: Inputs, scorers: Sequence[str], known: Locations | None = None
+) -> TrajectoryCatalog:
+    """All published trajectories of some scorers; `known` are places of earlier ones."""
+    known = known or {}
+    return TrajectoryCatalog(
+        inputs.run.paths,
+        {scorer: store_of(inputs, scorer).locations(known.get(scorer, {})) for scorer in scorers},
+    )
 
 
 def pending_slices(inputs: Inputs, plan: ScorerPlan) -> list[PredictSlice]:

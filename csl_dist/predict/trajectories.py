@@ -20,7 +20,16 @@ import numpy.typing as npt
 from csl_dist.errors import NotReadyError, StorageError
 from csl_dist.storage.ledger import Ledger, Unit
 from csl_dist.storage.url import Storage, at_once, key_part
-from csl_dist.storage.zarr import Array, ChunkReader, create_array, open_array, require_numbers
+from csl_dist.storage.zarr import (
+    Array,
+    ArrayForm,
+    ChunkReader,
+    ChunkWriter,
+    create_array,
+    lay_out_array,
+    open_array,
+    require_numbers,
+)
 from csl_dist.types import (
     FloatArray,
     IntArray,
@@ -80,20 +89,30 @@ class Published:
     """Fingerprint of the unit behind each row, by epoch, ascending."""
     blocks: Sequence[str] = ()
     """Fingerprint of what was written, by block of COMPACT_BLOCK_FRAMES frames."""
+    form: dict[str, Any] | None = None
+    """How the array's chunks lie; None in records of an earlier csl_dist."""
 
-    @property
-    def epochs(self) -> list[int]:
-        return [int(epoch) for epoch in self.rows]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Location:
+    """All that reading a published trajectory takes beside its chunks."""
+
+    array: str
+    fold: int
+    epochs: tuple[int, ...]
+    fingerprint: str
+    """Of what its rows were made from."""
+    form: ArrayForm
 
 
 class Trajectory:
     """One video's log-probabilities (E, T, C), read when asked for."""
 
-    def __init__(self, chunks: ChunkReader, published: Published):
-        self._chunks = chunks
-        self.epochs = published.epochs
-        self.fold = published.fold
-        self.fingerprint = fingerprint(published.rows)
+    def __init__(self, storage: Storage, location: Location):
+        self._chunks = ChunkReader(storage, location.array, location.form)
+        self.epochs = list(location.epochs)
+        self.fold = location.fold
+        self.fingerprint = location.fingerprint
 
     def __repr__(self) -> str:
         return f"Trajectory(shape={self.shape})"
@@ -154,6 +173,7 @@ class TrajectoryStore:
         self._storage = storage
         self._rows = Ledger(storage.child("records/rows"))
         self._published = Ledger(storage.child("records/published"))
+        self._row_writers: dict[str, tuple[ChunkWriter, int]] = {}
 
     def __repr__(self) -> str:
         return f"TrajectoryStore({self._storage.url!r})"
@@ -184,6 +204,7 @@ class TrajectoryStore:
         self, group: Group, units: dict[int, Unit], *, num_classes: int, dtype: str
     ) -> None:
         """Lays out a group's rows, or makes room for more epochs."""
+        self._row_writers.pop(group.key, None)
         self._storage.put_json_if_changed(_group_key(group), asdict(group))
         self._rows.retire(units.values(), group.key)
         key = _rows_key(group)
@@ -210,9 +231,18 @@ class TrajectoryStore:
 
     def write_row(self, group: Group, epoch: int, unit: Unit, logp_NC: FloatArray) -> None:
         """Writes one checkpoint's log-probabilities of a group's videos, then the record."""
-        array = open_array(self._storage, _rows_key(group), writable=True)
-        array[epoch - 1] = logp_NC.astype(array.dtype)
+        writer, width = self._row_writer(group)
+        for number, start in enumerate(range(0, len(logp_NC), width)):
+            writer.write((epoch - 1, number, 0), logp_NC[None, start : start + width])
         self._rows.write(unit, epoch=epoch, videos=list(group.videos))
+
+    def _row_writer(self, group: Group) -> tuple[ChunkWriter, int]:
+        """What writes the chunks of a group's rows, and how many frames a chunk has."""
+        if group.key not in self._row_writers:
+            key = _rows_key(group)
+            form = ArrayForm.of(open_array(self._storage, key))
+            self._row_writers[group.key] = ChunkWriter(self._storage, key, form), form.chunks[1]
+        return self._row_writers[group.key]
 
     def publish(self, group: Group, rows: Mapping[str, Rows]) -> None:
         """Publishes videos of a group from their rows, and from earlier arrays of theirs."""
@@ -230,14 +260,49 @@ class TrajectoryStore:
         self._storage.delete_folder(_rows_key(group))
         self._storage.delete(_group_key(group))
 
-    def trajectory(self, video: str) -> Trajectory:
-        """The published trajectory of a video."""
-        _, published = self._newest(key_part(video))
-        if published is None:
-            raise NotReadyError(
-                f"video {video!r} has no trajectory in {self._storage.url}; run `csl audit`"
-            )
-        return Trajectory(ChunkReader(self._storage, published.array), published)
+    def trajectory(self, video: str, location: Location | None = None) -> Trajectory:
+        """The published trajectory of a video; `location` where that is known and still so."""
+        if location is None:
+            units = self._published.done(key_part(video))
+            if not units:
+                raise NotReadyError(
+                    f"video {video!r} has no trajectory in {self._storage.url}; run `csl audit`"
+                )
+            location = self._location(max(units, key=lambda unit: unit.name))
+        return Trajectory(self._storage, location)
+
+    def locations(self, known: Mapping[str, Location]) -> dict[str, Location]:
+        """Of all published trajectories, by `key_part` of the video; reads those not yet known."""
+        newest: dict[str, Unit] = {}
+        for unit in sorted(self._published.done(), key=lambda unit: unit.name):
+            newest[unit.name.split("/")[0]] = unit
+        found = {
+            part: known[part]
+            for part, unit in newest.items()
+            if part in known
+            and (known[part].array, known[part].fingerprint) == (_array(unit), unit.fingerprint)
+        }
+        lacking = [part for part in newest if part not in found]
+        read = at_once(lambda part: self._location(newest[part]), lacking)
+        return found | dict(zip(lacking, read, strict=True))
+
+    def is_there(self, location: Location) -> bool:
+        """Whether a trajectory still lies there, or another has taken its place since."""
+        return self._storage.exists(f"{location.array}/zarr.json")
+
+    def _location(self, unit: Unit) -> Location:
+        published = self._published.read(unit, lambda facts: Published(**facts))
+        if published.form is None:
+            form = ArrayForm.of(open_array(self._storage, published.array))
+        else:
+            form = ArrayForm.from_json(published.form)
+        return Location(
+            array=published.array,
+            fold=published.fold,
+            epochs=tuple(map(int, published.rows)),
+            fingerprint=unit.fingerprint,
+            form=form,
+        )
 
     def damage(self, part: str) -> str | None:
         """What is wrong with a trajectory, by `key_part` of its video; None if nothing."""
@@ -246,7 +311,7 @@ class TrajectoryStore:
             if published is None:
                 return "it is not published"
             array = open_array(self._storage, published.array)
-            spans = _blocks(array)
+            spans = _blocks(array.shape[1], array.chunks[1])
             if len(spans) != len(published.blocks):
                 return f"it has {array.shape[1]} frames, which is not how it was written"
             for span, written in zip(spans, published.blocks, strict=True):
@@ -297,25 +362,28 @@ class TrajectoryStore:
         source = _VideoRows(self._storage, rows, earlier, fresh, place)
         num_classes, dtype = source.num_classes_and_dtype()
         frame_bytes = len(rows) * num_classes * np.dtype(dtype).itemsize
-        key = f"trajectories.zarr/{key_part(video)}/{version + 1:06d}"
-        array = create_array(
-            self._storage,
-            key,
+        unit = Unit(f"{key_part(video)}/{version + 1:06d}", fingerprint(rows))
+        key = _array(unit)
+        width = chunk_frames(len(place), frame_bytes)
+        form = ArrayForm(
             shape=(len(rows), len(place), num_classes),
-            chunks=(len(rows), chunk_frames(len(place), frame_bytes), num_classes),
+            chunks=(len(rows), width, num_classes),
             dtype=dtype,
             # Float16 log-probabilities hardly shrink, and decoding one chunk takes longer than
             # all else in a query.
-            compressed=False,
+            is_compressed=False,
         )
-        blocks = []
-        for span in _blocks(array):
+        writer, blocks = lay_out_array(self._storage, key, form), []
+        for span in _blocks(len(place), width):
             block_ETC = source.read(span)
             require_numbers(block_ETC, f"{self._storage.url}/{_rows_key(group)}")
-            array[:, span.start : span.stop] = block_ETC
+            for first in range(0, len(span), width):
+                place_in_grid = (0, (span.start + first) // width, 0)
+                writer.write(place_in_grid, block_ETC[:, first : first + width])
             blocks.append(array_fingerprint(block_ETC))
-        published = Published(array=key, fold=group.fold, rows=rows, blocks=blocks)
-        unit = Unit(f"{key_part(video)}/{version + 1:06d}", fingerprint(rows))
+        published = Published(
+            array=key, fold=group.fold, rows=rows, blocks=blocks, form=asdict(form)
+        )
         self._published.write(unit, **asdict(published))
         if earlier is not None:
             self._published.forget(self._published.done(key_part(video)) - {unit})
@@ -394,16 +462,20 @@ class _RowBlocks:
         return self.array.block(rows, first, min(self.array.shape[1], first + COMPACT_BLOCK_FRAMES))
 
 
+def _array(unit: Unit) -> str:
+    """Where the trajectory of a published unit lies."""
+    return f"trajectories.zarr/{unit.name}"
+
+
 def chunk_frames(num_frames: int, frame_bytes: int) -> int:
     """Frames of a published chunk: about a megabyte, and chunks of a video equally long."""
     most = min(max(CHUNK_BYTES // frame_bytes, LEAST_CHUNK_FRAMES), MOST_CHUNK_FRAMES)
     return -(-num_frames // -(-num_frames // most))
 
 
-def _blocks(array: Array) -> list[Span]:
-    """Frames that are written, and checked, together: whole chunks."""
-    width = array.chunks[1]
-    return consecutive_spans(array.shape[1], max(1, COMPACT_BLOCK_FRAMES // width) * width)
+def _blocks(num_frames: int, width: int) -> list[Span]:
+    """Frames that are written, and checked, together: whole chunks of so many frames."""
+    return consecutive_spans(num_frames, max(1, COMPACT_BLOCK_FRAMES // width) * width)
 
 
 def rows_fingerprint(rows: Rows) -> str:

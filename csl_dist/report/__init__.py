@@ -1,5 +1,5 @@
 """The report of an audit: one HTML file that works offline (page), and figures for print."""
 
-from csl_dist.report.page import write_report
+from csl_dist.report.page import current_report, write_report
 
-__all__ = ["write_report"]
+__all__ = ["current_report", "write_report"]

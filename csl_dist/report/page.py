@@ -1,7 +1,9 @@
 """Fill the report's template and write it."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
+from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
 
@@ -10,7 +12,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from csl_dist.audit.reader import Audit
-from csl_dist.errors import NotReadyError
+from csl_dist.errors import DamagedError, NotReadyError
 from csl_dist.measures import own_score
 from csl_dist.report import contents
 from csl_dist.report.contents import VideoDetails
@@ -33,7 +35,7 @@ from csl_dist.report.exhibits import Exhibits
 from csl_dist.report.overview import overview, reviewed
 from csl_dist.report.thumbnails import span_pictures
 from csl_dist.report.words import KIND_WORDS, clock, fix_words
-from csl_dist.types import Span
+from csl_dist.types import Span, fingerprint
 
 MAX_PICTURED = 60
 """Number of flags, worst first, with pictures of frames."""
@@ -45,8 +47,31 @@ def write_report(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
         raise NotReadyError(f"{audit.paths.root.url} has no audit yet; run `csl audit`")
     newest = audit.revision == max(audit.revisions)
     root = audit.paths.root if newest else audit.paths.audit(audit.revision)
+    if newest:
+        root.delete(audit.paths.REPORT_RECORD)
     root.put(audit.paths.REPORT, render(audit, most=most).encode())
+    if newest and most == contents.MAX_DETAILED:
+        root.put_json(audit.paths.REPORT_RECORD, {"made_from": _made_from(audit)})
     return f"{root.url}/{audit.paths.REPORT}"
+
+
+def current_report(audit: Audit) -> str:
+    """The URL of the report of the newest audit, which is written unless it is there already."""
+    root, paths = audit.paths.root, audit.paths
+    # Reviews change it, too; where there are any, it is not worth finding out which.
+    is_there = all(map(root.exists, (paths.REPORT, paths.REPORT_RECORD)))
+    if is_there and audit.has_flags and not root.exists(paths.REVIEWS):
+        with suppress(DamagedError):
+            if root.read_json(paths.REPORT_RECORD, dict) == {"made_from": _made_from(audit)}:
+                return f"{root.url}/{paths.REPORT}"
+    return write_report(audit)
+
+
+def _made_from(audit: Audit) -> str:
+    """Fingerprint of what the report of an audit shows, reviews apart."""
+    record = audit.record
+    shown = [record.made_from, record.created, audit.revision, audit.metrics()]
+    return fingerprint(version("csl_dist"), audit.paths.root.url, shown)
 
 
 def render(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:

@@ -16,7 +16,7 @@ from csl_dist.measures import BASES
 from csl_dist.score.formulas import UsualCsl, usual_csl
 from csl_dist.storage.ledger import Ledger, Unit
 from csl_dist.storage.url import Storage, at_once, key_part
-from csl_dist.storage.zarr import ChunkReader, create_array, open_array
+from csl_dist.storage.zarr import ArrayForm, ChunkReader, lay_out_array, open_array
 from csl_dist.types import Annotation, FloatArray, array_fingerprint, fingerprint
 
 ANNOTATION = "annotation"
@@ -86,15 +86,10 @@ class ScoreStore:
         }
         written = {}
         for name, (values, attributes) in arrays.items():
-            array = create_array(
-                self._storage,
-                f"{_folder(annotation.video, scorer, made)}/{name}",
-                shape=values.shape,
-                chunks=values.shape,
-                dtype=str(values.dtype),
-                attributes=attributes,
-            )
-            array[:] = values
+            key = f"{_folder(annotation.video, scorer, made)}/{name}"
+            form = ArrayForm(values.shape, values.shape, str(values.dtype), is_compressed=True)
+            writer = lay_out_array(self._storage, key, form, attributes)
+            writer.write((0, 0), values)
             written[name] = array_fingerprint(values)
         self._ledger.write(
             self.unit(annotation.video, scorer, made),

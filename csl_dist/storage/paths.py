@@ -27,6 +27,8 @@ class RunPaths:
     TRAINING = "training.json"
     """In a fold: which of its trainings was asked for last."""
     REPORT = "report.html"
+    REPORT_RECORD = "report.json"
+    """What the report was made from."""
     CERTIFICATE = "certificate.html"
     REVIEWS = "reviews.db"
     """Decisions of reviewers, in a root on this machine, unless a database is named."""
@@ -41,6 +43,10 @@ class RunPaths:
     """Scores of frames that the rule `edits` gives."""
     TRAINED = "trained.parquet"
     """Segments of training videos, from which the rule `edits` knows the order of steps, too."""
+    SEEN = "labels.parquet"
+    """Segments of all held-out videos, as the audit saw them."""
+    TRAJECTORIES = "trajectories.parquet"
+    """Where the trajectories lie that the audit was made of."""
     VIDEO_FACTS = "video_facts.parquet"
     """Length, worst and mean score of each audited video."""
     OUTLIERS = "videos.csv"
@@ -112,7 +118,7 @@ class RunPaths:
             self.PULSE,
             self.REVIEWS,
         )
-        names = (*files, self.REPORT, *self.RESERVED, *map(key_part, scorers))
+        names = (*files, self.REPORT, self.REPORT_RECORD, *self.RESERVED, *map(key_part, scorers))
         return [f"{self.root.url}/{name}" for name in names]
 
     def scorer(self, name: str) -> Storage:

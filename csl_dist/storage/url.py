@@ -111,9 +111,9 @@ class Storage:
 
     def read(self, key: str) -> bytes:
         """The bytes of a key; StorageError where there is none."""
-        return self.attempt(
-            "read", key, lambda: bytes(obstore.get(self.store(create=False), key).bytes())
-        )
+        if self.is_local:
+            return self.attempt("read", key, lambda: _file_bytes(f"{self.url}/{key}"))
+        return self.attempt("read", key, lambda: bytes(obstore.get(self.store(), key).bytes()))
 
     def open(self, key: str) -> io.BufferedReader:
         """A key to read from any place of; only what is read, and some ahead, is fetched."""
@@ -132,10 +132,12 @@ class Storage:
 
     def reader(self) -> Callable[[str], Buffer | None]:
         """Reads keys through a store that is opened once; None where there is no such key."""
-        store = self.store(create=False)
+        store = None if self.is_local else self.store()
 
         def read(key: str) -> Buffer | None:
             try:
+                if store is None:
+                    return _file_bytes(f"{self.url}/{key}")
                 return obstore.get(store, key).bytes()
             except FileNotFoundError:
                 return None
@@ -342,6 +344,12 @@ class _RangeReader(io.RawIOBase):
         buffer[: len(data)] = data
         self._at += len(data)
         return len(data)
+
+
+def _file_bytes(path: str) -> bytes:
+    """A file of this machine; through obstore it takes ten times as long, as other threads work."""
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def at_once(request: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:

@@ -17,6 +17,7 @@ from csl_dist.audit.reader import Audit
 from csl_dist.audit.relabel import relabel
 from csl_dist.config import FlagConfig
 from csl_dist.errors import CslError, NotReadyError
+from csl_dist.storage.ledger import Ledger, Unit
 from csl_dist.storage.url import Storage
 
 
@@ -220,3 +221,26 @@ def test_score_under_labels_equals_that_of_an_audit_under_them(made_root: str) -
         np.testing.assert_allclose(score, after.score("v2", name), rtol=1e-5, err_msg=name)
     np.testing.assert_allclose(deciding, after.deciding_score("v2"), rtol=1e-5)
     assert deciding[WRONG].mean() < audit.deciding_score("v2")[WRONG].mean()
+
+
+def test_trajectory_that_a_later_run_replaced_is_found(made_root: str) -> None:
+    expected = csl_dist.open_audit(made_root).trajectory("v2", scorer="framewise")
+    scorer = Storage(made_root).child("framewise")
+    records = Ledger(scorer.child("records/published"))
+    [unit] = records.done("v2")
+    facts = records.read(unit, dict)
+    later = Unit("v2/000009", unit.fingerprint)
+    moved = f"trajectories.zarr/{later.name}"
+    for key in scorer.list_keys(facts["array"]):
+        scorer.put(key.replace(facts["array"], moved), scorer.read(key))
+    records.write(later, **facts | {"array": moved})
+    records.forget([unit])
+    scorer.delete_folder(facts["array"])
+    found = csl_dist.open_audit(made_root).trajectory("v2", scorer="framewise")
+    assert np.array_equal(found, expected)
+
+
+def test_labels_that_an_audit_saw_are_those_of_its_scores(made_root: str) -> None:
+    audit = csl_dist.open_audit(made_root)
+    for video in audit.held_out_videos():
+        assert np.array_equal(audit.seen.labels(video.id), audit.annotation(video.id).labels_T)

@@ -3,6 +3,7 @@
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import made_run
 import pytest
@@ -10,6 +11,9 @@ import pytest
 import csl_dist
 from csl_dist.report import write_report
 from csl_dist.storage.url import Storage
+
+if TYPE_CHECKING:
+    from s3_server import FaultyProxy
 
 moto = pytest.importorskip("moto.server", reason="moto is not installed")
 ROOT = "s3://audits-to-read/runs/made"
@@ -51,3 +55,23 @@ def test_audit_is_read_and_reported_on_s3(remote_root: str, made_folder: Path) -
     assert (far.trajectory("v3", frames=7) == near.trajectory("v3", frames=7)).all()
     assert write_report(far, most=1) == f"{ROOT}/report.html"
     assert b"Label audit: made" in Storage(ROOT).read("report.html")
+
+
+def test_one_frame_takes_two_requests_and_one_where_the_video_is_open(
+    proxy: "FaultyProxy", made_folder: Path
+) -> None:
+    local, remote = Storage(str(made_folder / "run")), Storage("s3://bucket/one-frame")
+    for key in local.list_keys():
+        if not key.endswith(".safetensors"):
+            remote.put(key, local.read(key))
+    near, far = csl_dist.open_audit(local.url), csl_dist.open_audit(remote.url)
+
+    def num_requests(video: str, frame: int) -> int:
+        proxy.requests.clear()
+        found = far.trajectory(video, frames=frame, weighted=False)
+        assert (found == near.trajectory(video, frames=frame, weighted=False)).all()
+        return len(proxy.requests)
+
+    assert num_requests("v2", 7) == 4  # where trajectories lie, and all labels, are read once
+    assert num_requests("v3", 7) == 2
+    assert num_requests("v3", 8) == 1

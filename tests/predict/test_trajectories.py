@@ -211,3 +211,24 @@ def test_damage_is_found_and_removal_has_it_scored_again(
     assert score(store, wanted) == [1, 2]
     publish(store, wanted)
     assert store.damage("v2") is None
+
+
+def test_known_places_are_not_read_again_unless_another_version_counts(
+    store: TrajectoryStore,
+) -> None:
+    wanted = units(range(1, 4))
+    score(store, wanted)
+    publish(store, wanted)
+    first = store.locations({})
+    assert first["v2"].form.shape == store.trajectory("v2").shape
+    again = store.locations(first)
+    assert all(again[part] is first[part] for part in first)
+    more = units(range(1, 6))
+    score(store, more)
+    publish(store, more)
+    later = store.locations(first)
+    assert later["v2"].epochs == (1, 2, 3, 4, 5)
+    read_ETC = store.trajectory("v2", later["v2"]).read()
+    assert np.array_equal(read_ETC, store.trajectory("v2").read())
+    assert store.is_there(later["v2"])
+    assert not store.is_there(first["v2"])

@@ -12,7 +12,8 @@ from PIL import Image
 import csl_dist
 from csl_dist.audit.reader import Audit
 from csl_dist.audit.relabel import relabel
-from csl_dist.report import contents, write_report
+from csl_dist.audit.revision import AuditStore
+from csl_dist.report import contents, current_report, write_report
 from csl_dist.report.drawing import (
     CLASS_COLOURS,
     highest_shown,
@@ -28,6 +29,8 @@ from csl_dist.report.figures import bars, maps, write_figures
 from csl_dist.report.page import render
 from csl_dist.report.shrink import column_starts, highest_in_columns, shrunk_losses
 from csl_dist.report.thumbnails import span_pictures
+from csl_dist.storage.paths import RunPaths
+from csl_dist.storage.url import Storage
 from csl_dist.types import Span
 
 
@@ -249,3 +252,19 @@ def test_page_has_time_predictions_colour_bar_and_plain_words(audit: Audit) -> N
     assert "prefers-color-scheme: dark" in page
     order = [page.index(f"</i>{name}</span>") for name in audit.classes]
     assert order == sorted(order), "classes in the order of the procedure"
+
+
+def test_report_of_an_audit_that_has_not_changed_is_not_written_again(made_root: str) -> None:
+    root = Storage(made_root)
+
+    def written() -> str | None:
+        current_report(csl_dist.open_audit(made_root))
+        return root.version("report.html")
+
+    first = written()
+    assert written() == first
+    root.put("report.json", b"{")
+    second = written()
+    assert second != first
+    AuditStore(RunPaths(root)).put_metrics(1, {"scorers": {}})
+    assert written() != second

@@ -13,7 +13,7 @@ import numpy as np
 
 from csl_dist.data.segments import Segment, neighbour_pairs
 from csl_dist.flag.edits.emission import Emission
-from csl_dist.flag.edits.statistics import Statistics, duration_terms, merged
+from csl_dist.flag.edits.statistics import MOST_SQUARED, Statistics, merged
 from csl_dist.types import UNLABELLED, FloatArray, IntArray
 
 EMISSION_WEIGHT = 0.3
@@ -60,166 +60,228 @@ class Edit:
         return self.stop - self.start
 
 
-@dataclass(frozen=True, slots=True)
 class _Context:
-    """One video while candidates are looked for."""
+    """One video while candidates are looked for; L are its labelled segments."""
 
-    segments: list[Segment]
-    emission: Emission
-    statistics: Statistics
-    fps: float
+    def __init__(
+        self, segments: Sequence[Segment], emission: Emission, statistics: Statistics, fps: float
+    ):
+        self.segments = tuple(segments)
+        self.sum_TC = emission.sum_TC
+        self.num_classes = C = statistics.num_classes
+        self.bigram_CC = statistics.bigram_CC
+        self._mean_C = statistics.log_seconds_mean_C
+        self._deviation_C = statistics.log_seconds_deviation_C
+        self._log_deviation_C = np.log(statistics.log_seconds_deviation_C)
+        frames_T = np.maximum(np.arange(len(emission.sum_TC)), 0.5)
+        self._log_seconds_T = np.log(frames_T / fps)
+        labels = [UNLABELLED, *(segment.label for segment in segments), UNLABELLED]
+        self.places = [i for i, s in enumerate(segments) if s.label != UNLABELLED]
+        """Of labelled segments, among all."""
+        own = [segments[i] for i in self.places]
+        self.start_L = np.array([s.start for s in own], dtype=int)
+        self.stop_L = np.array([s.stop for s in own], dtype=int)
+        self.label_L = np.array([s.label for s in own], dtype=int)
+        self.frames_L = self.stop_L - self.start_L
+        before_L, after_L = (
+            np.array([labels[i + k] for i in self.places], dtype=int) for k in (0, 2)
+        )
+        self.before_L = np.where(before_L == UNLABELLED, C, before_L)
+        """Labels before each, or the start."""
+        self.after_L = np.where(after_L == UNLABELLED, C + 1, after_L)
+        self.emission_LC = self.sum_TC[self.stop_L] - self.sum_TC[self.start_L]
 
-    def name(self, i: int, *, otherwise: int) -> int:
-        """Label of segment i; start or end state where there is none."""
-        if not 0 <= i < len(self.segments) or self.segments[i].label == UNLABELLED:
-            return otherwise
-        return self.segments[i].label
-
-    def around(self, i: int) -> tuple[int, int]:
-        """Labels before and after segment i, or start and end."""
-        C = self.statistics.num_classes
-        return self.name(i - 1, otherwise=C), self.name(i + 1, otherwise=C + 1)
-
-    def sums_C(self, start: int, stop: int) -> FloatArray:
-        sums_C: FloatArray = self.emission.sum_TC[stop] - self.emission.sum_TC[start]
-        return sums_C
-
-    def durations(self, label: int | IntArray, frames: FloatArray | float) -> FloatArray:
-        seconds = np.maximum(frames, 0.5) / self.fps
-        return duration_terms(self.statistics, np.asarray(label, dtype=int), seconds)
+    def durations(self, labels: IntArray | int, frames: IntArray | slice | int) -> FloatArray:
+        """`duration_terms` of classes for numbers of frames, all of which lie in the video."""
+        deviation = self._deviation_C[labels]
+        z = (self._log_seconds_T[frames] - self._mean_C[labels]) / deviation
+        terms: FloatArray = -np.minimum(z**2, MOST_SQUARED) / 2 - self._log_deviation_C[labels]
+        return terms
 
 
 def candidate_edits(
     segments: Sequence[Segment], emission: Emission, statistics: Statistics, *, fps: float
 ) -> list[Edit]:
     """Every candidate of a video, in the order of its segments."""
-    context = _Context(list(segments), emission, statistics, fps)
+    context = _Context(segments, emission, statistics, fps)
     pairs = set(neighbour_pairs(segments))
+    renames, deletions = _renames(context), _deletions(context)
+    insertions = _insertions(context)
     edits: list[Edit] = []
-    for i, segment in enumerate(segments):
-        if segment.label == UNLABELLED:
-            continue
-        edits += _renames(context, i)
-        edits += _deletions(context, i)
-        edits += _insertions(context, i)
+    for i in context.places:
+        edits += renames.get(i, [])
+        edits += deletions.get(i, [])
+        edits += insertions.get(i, [])
         if i in pairs:
             edits += _boundaries(context, i)
             edits.append(_swap(context, i))
     return edits
 
 
-def _renames(context: _Context, i: int) -> Iterator[Edit]:
-    """The best other name for segment i."""
-    own, (before, after) = context.segments[i], context.around(i)
-    C, G = context.statistics.num_classes, context.statistics.bigram_CC
-    emission_C = context.sums_C(own.start, own.stop)
-    grammar_C = G[before, :C] + G[:C, after]
-    duration_C = context.durations(np.arange(C), float(own.num_frames))
-    total_C = EMISSION_WEIGHT * emission_C + grammar_C + DURATION_WEIGHT * duration_C
+def _renames(context: _Context) -> dict[int, list[Edit]]:
+    """The best other name for each segment."""
+    C, G, label_L = context.num_classes, context.bigram_CC, context.label_L
+    grammar_LC = G[context.before_L, :C] + G[:C, context.after_L].T
+    duration_LC = context.durations(np.arange(C), context.frames_L[:, None])
+    total_LC = EMISSION_WEIGHT * context.emission_LC + grammar_LC + DURATION_WEIGHT * duration_LC
     # The bigram of a class with itself is impossible, so that only the own name is left to bar.
-    gain_C = total_C - total_C[own.label]
-    gain_C[own.label] = -np.inf
-    best = int(gain_C.argmax())
-    if np.isfinite(gain_C[best]):
-        yield _relabelling(context, i, EditKind.RENAME, own.start, own.stop, best, gain_C[best])
-
-
-def _deletions(context: _Context, i: int) -> Iterator[Edit]:
-    """Segment i as part of the neighbour that gains more by it."""
-    own, (before, after) = context.segments[i], context.around(i)
-    C, G = context.statistics.num_classes, context.statistics.bigram_CC
-    emission_C = context.sums_C(own.start, own.stop)
-    joined = 0.0 if before == after else G[before, after]
-    grammar = joined - G[before, own.label] - G[own.label, after]
-    gains: dict[int, float] = {}
-    for neighbour, k in ((before, i - 1), (after, i + 1)):
-        if neighbour >= C:
-            continue
-        frames = context.segments[k].num_frames
-        duration = (
-            context.durations(neighbour, float(frames + own.num_frames))
-            - context.durations(neighbour, float(frames))
-            - context.durations(own.label, float(own.num_frames))
+    rows = np.arange(len(label_L))
+    gain_LC = total_LC - total_LC[rows, label_L][:, None]
+    gain_LC[rows, label_L] = -np.inf
+    best_L = gain_LC.argmax(axis=1)
+    return {
+        i: [_relabelling(context, i, EditKind.RENAME, *context.segments[i][:2], best, gain)]
+        for i, best, gain in zip(
+            context.places, best_L.tolist(), gain_LC[rows, best_L].tolist(), strict=True
         )
-        gain = EMISSION_WEIGHT * (emission_C[neighbour] - emission_C[own.label])
-        gains[neighbour] = float(gain + grammar + DURATION_WEIGHT * duration)
-    if gains and np.isfinite(max(gains.values())):
-        best = max(gains, key=lambda name: gains[name])
-        yield _relabelling(context, i, EditKind.DELETE, own.start, own.stop, best, gains[best])
-
-
-def _insertions(context: _Context, i: int) -> Iterator[Edit]:
-    """The best step inside segment i, and the best one at one of its ends."""
-    own, (before, after) = context.segments[i], context.around(i)
-    C, G = context.statistics.num_classes, context.statistics.bigram_CC
-    if own.num_frames < LEAST_FRAMES + 1:
-        return
-    sum_TC = context.emission.sum_TC[own.start : own.stop + 1]
-    over_TC = (sum_TC - sum_TC[0]) - (sum_TC[:, own.label] - sum_TC[0, own.label])[:, None]
-    y, num = own.label, own.num_frames
-    names_C = np.arange(C)
-    to_y_C, from_y_C = G[:C, y], G[y, :C]
-    places = {
-        "inside": (*largest_intervals(over_TC[1:-1]), from_y_C + to_y_C, ()),
-        "start": (*largest_starts(over_TC), G[before, :C] + to_y_C - G[before, y], (before,)),
-        "end": (*largest_ends(over_TC), from_y_C + G[:C, after] - G[y, after], (after,)),
+        if np.isfinite(gain)
     }
-    best_at: dict[str, Edit] = {}
-    for where, (gain_C, low_C, high_C, grammar_C, barred) in places.items():
-        offset = 1 if where == "inside" else 0
-        low_C, high_C = low_C + offset, high_C + offset
-        duration_C = (
-            context.durations(names_C, (high_C - low_C).astype(float))
-            + np.where(low_C > 0, context.durations(y, low_C.astype(float)), 0.0)
-            + np.where(high_C < num, context.durations(y, (num - high_C).astype(float)), 0.0)
-            - context.durations(y, float(num))
+
+
+def _deletions(context: _Context) -> dict[int, list[Edit]]:
+    """Each segment as part of the neighbour that gains more by it."""
+    C, G, label_L = context.num_classes, context.bigram_CC, context.label_L
+    before_L, after_L, rows = context.before_L, context.after_L, np.arange(len(label_L))
+    joined_L = np.where(before_L == after_L, 0.0, G[before_L, after_L])
+    grammar_L = joined_L - G[before_L, label_L] - G[label_L, after_L]
+    own_L = context.durations(label_L, context.frames_L)
+
+    def gains(neighbour_L: IntArray, step: int) -> list[float]:
+        """By becoming part of the segment so many places on; means nothing where there is none."""
+        name_L = np.where(neighbour_L < C, neighbour_L, 0)
+        frames_L = np.array(
+            [
+                context.segments[i + step].num_frames if name < C else 0
+                for i, name in zip(context.places, neighbour_L.tolist(), strict=True)
+            ],
+            dtype=int,
         )
-        total_C = EMISSION_WEIGHT * gain_C + grammar_C + DURATION_WEIGHT * duration_C
-        total_C[[c for c in (y, *barred) if c < C]] = -np.inf
-        best = int(np.nan_to_num(total_C, nan=-np.inf).argmax())
-        if np.isfinite(total_C[best]):
-            best_at[where] = _relabelling(
-                context,
-                i,
-                EditKind.INSERT,
-                own.start + int(low_C[best]),
-                own.start + int(high_C[best]),
-                best,
-                total_C[best],
-            )
-    if "inside" in best_at:
-        yield best_at["inside"]
-    ends = [best_at[where] for where in ("start", "end") if where in best_at]
-    if ends:
-        yield max(ends, key=lambda edit: edit.quick_gain)
+        duration_L = (
+            context.durations(name_L, frames_L + context.frames_L)
+            - context.durations(name_L, frames_L)
+            - own_L
+        )
+        emission_L = context.emission_LC[rows, name_L] - context.emission_LC[rows, label_L]
+        gain_L = EMISSION_WEIGHT * emission_L + grammar_L + DURATION_WEIGHT * duration_L
+        return [float(gain) for gain in gain_L]
+
+    edits: dict[int, list[Edit]] = {}
+    for i, before, after, gain_before, gain_after in zip(
+        context.places,
+        before_L.tolist(),
+        after_L.tolist(),
+        gains(before_L, -1),
+        gains(after_L, 1),
+        strict=True,
+    ):
+        # Of two neighbours of one name, the one after.
+        by_name = {before: gain_before, after: gain_after}
+        by_name = {name: gain for name, gain in by_name.items() if name < C}
+        if by_name and np.isfinite(max(by_name.values())):
+            best = max(by_name, key=lambda name: by_name[name])
+            span = context.segments[i][:2]
+            edits[i] = [_relabelling(context, i, EditKind.DELETE, *span, best, by_name[best])]
+    return edits
+
+
+def _insertions(context: _Context) -> dict[int, list[Edit]]:
+    """The best step inside each segment, and the best one at one of its ends."""
+    long_L = np.flatnonzero(context.frames_L >= LEAST_FRAMES + 1)
+    if len(long_L) == 0:
+        return {}
+    C, G = context.num_classes, context.bigram_CC
+    y_L, frames_L = context.label_L[long_L], context.frames_L[long_L]
+    before_L, after_L = context.before_L[long_L], context.after_L[long_L]
+    # Along the second axis: inside, at the start, at the end.
+    gain_L3C, low_L3C, high_L3C = (
+        np.stack(parts)
+        for parts in zip(
+            *(
+                _best_places(context.sum_TC[start : stop + 1], y)
+                for start, stop, y in zip(
+                    context.start_L[long_L].tolist(),
+                    context.stop_L[long_L].tolist(),
+                    y_L.tolist(),
+                    strict=True,
+                )
+            ),
+            strict=True,
+        )
+    )
+    to_y_LC, from_y_LC = G[:C, y_L].T, G[y_L, :C]
+    grammar_L3C = np.stack(
+        [
+            from_y_LC + to_y_LC,
+            G[before_L, :C] + to_y_LC - G[before_L, y_L][:, None],
+            from_y_LC + G[:C, after_L].T - G[y_L, after_L][:, None],
+        ],
+        axis=1,
+    )
+    y_L11, frames_L11 = y_L[:, None, None], frames_L[:, None, None]
+    rest_L3C = np.maximum(frames_L11 - high_L3C, 0)
+    duration_L3C = (
+        context.durations(np.arange(C), high_L3C - low_L3C)
+        + np.where(low_L3C > 0, context.durations(y_L11, low_L3C), 0.0)
+        + np.where(high_L3C < frames_L11, context.durations(y_L11, rest_L3C), 0.0)
+        - context.durations(y_L11, frames_L11)
+    )
+    total_L3C = EMISSION_WEIGHT * gain_L3C + grammar_L3C + DURATION_WEIGHT * duration_L3C
+    rows = np.arange(len(long_L))
+    total_L3C[rows, :, y_L] = -np.inf
+    for place, neighbour_L in ((1, before_L), (2, after_L)):
+        has_one = neighbour_L < C
+        total_L3C[rows[has_one], place, neighbour_L[has_one]] = -np.inf
+    total_L3C[np.isnan(total_L3C)] = -np.inf
+    best_L3 = total_L3C.argmax(axis=2)
+    edits: dict[int, list[Edit]] = {}
+    for row, k in enumerate(long_L.tolist()):
+        i, found = context.places[k], []
+        for place, best in enumerate(best_L3[row].tolist()):
+            gain = float(total_L3C[row, place, best])
+            if not np.isfinite(gain):
+                continue
+            first = context.segments[i].start
+            low, high = first + int(low_L3C[row, place, best]), int(high_L3C[row, place, best])
+            edit = _relabelling(context, i, EditKind.INSERT, low, first + high, best, gain)
+            found.append((place, edit))
+        inside = [edit for place, edit in found if place == 0]
+        ends = [edit for place, edit in found if place > 0]
+        edits[i] = inside + ([max(ends, key=lambda edit: edit.quick_gain)] if ends else [])
+    return edits
+
+
+def _best_places(sum_TC: FloatArray, label: int) -> tuple[FloatArray, IntArray, IntArray]:
+    """Gain, start and stop (3, C) of every class's best step inside a segment and at its ends.
+
+    `sum_TC` (n + 1, C) are sums over the frames before, from the segment's start to its stop.
+    """
+    over_TC = (sum_TC - sum_TC[0]) - (sum_TC[:, label] - sum_TC[0, label])[:, None]
+    gain_C, low_C, high_C = largest_intervals(over_TC[1:-1])
+    inside = (gain_C, low_C + 1, high_C + 1)
+    gains, lows, highs = zip(inside, largest_starts(over_TC), largest_ends(over_TC), strict=True)
+    return np.stack(gains), np.stack(lows), np.stack(highs)
 
 
 def _boundaries(context: _Context, i: int) -> Iterator[Edit]:
     """The best other place between segments i and i + 1; both keep a frame."""
     first, second = context.segments[i], context.segments[i + 1]
-    place = second.start
-    sum_TC = context.emission.sum_TC[first.start : second.stop + 1]
+    place, num = second.start, second.stop - first.start
+    if num < 3:
+        return
+    sum_TC = context.sum_TC[first.start : second.stop + 1]
     # Of a boundary at t: the frames before t as the first name, those after as the second.
-    total_T = sum_TC[:, first.label] - sum_TC[:, second.label]
-    t_T = np.arange(1, len(sum_TC) - 1)
-    duration_T = context.durations(first.label, t_T.astype(float)) + context.durations(
-        second.label, (len(sum_TC) - 1 - t_T).astype(float)
+    total_T = sum_TC[1:-1, first.label] - sum_TC[1:-1, second.label]
+    duration_T = context.durations(first.label, slice(1, num)) + context.durations(
+        second.label, slice(num - 1, 0, -1)
     )
-    score_T = EMISSION_WEIGHT * total_T[1:-1] + DURATION_WEIGHT * duration_T
+    score_T = EMISSION_WEIGHT * total_T + DURATION_WEIGHT * duration_T
     now = place - first.start - 1
     gain_T = score_T - score_T[now]
     gain_T[now] = -np.inf
-    if len(gain_T) < 2:
-        return
-    new_place = first.start + 1 + int(gain_T.argmax())
+    best = int(gain_T.argmax())
+    new_place = first.start + 1 + best
     start, stop = min(place, new_place), max(place, new_place)
     forward = new_place > place
-    segments = [
-        *context.segments[:i],
-        Segment(first.start, new_place, first.label),
-        Segment(new_place, second.stop, second.label),
-        *context.segments[i + 2 :],
-    ]
     yield Edit(
         kind=EditKind.BOUNDARY,
         start=start,
@@ -227,9 +289,14 @@ def _boundaries(context: _Context, i: int) -> Iterator[Edit]:
         label=second.label if forward else first.label,
         new_label=first.label if forward else second.label,
         place=new_place,
-        segments=tuple(segments),
+        segments=(
+            *context.segments[:i],
+            Segment(first.start, new_place, first.label),
+            Segment(new_place, second.stop, second.label),
+            *context.segments[i + 2 :],
+        ),
         changed_share=(stop - start) / (second if forward else first).num_frames,
-        quick_gain=float(gain_T.max()),
+        quick_gain=float(gain_T[best]),
     )
 
 
@@ -237,14 +304,7 @@ def _swap(context: _Context, i: int) -> Edit:
     """Segments i and i + 1 in the other order, each with its own frames."""
     first, second = context.segments[i], context.segments[i + 1]
     cut = first.start + second.num_frames
-    segments = merged(
-        [
-            *context.segments[:i],
-            Segment(first.start, cut, second.label),
-            Segment(cut, second.stop, first.label),
-            *context.segments[i + 2 :],
-        ]
-    )
+    parts = [Segment(first.start, cut, second.label), Segment(cut, second.stop, first.label)]
     return Edit(
         kind=EditKind.SWAP,
         start=first.start,
@@ -252,7 +312,7 @@ def _swap(context: _Context, i: int) -> Edit:
         label=first.label,
         new_label=second.label,
         place=second.start,
-        segments=tuple(segments),
+        segments=_replaced(context.segments, i, i + 2, parts),
         changed_share=1.0,
         quick_gain=0.0,
     )
@@ -280,13 +340,22 @@ def _relabelling(
         label=own.label,
         new_label=new_label,
         place=start,
-        segments=tuple(merged([*context.segments[:i], *parts, *context.segments[i + 1 :]])),
+        segments=_replaced(context.segments, i, i + 1, parts),
         changed_share=(stop - start) / own.num_frames,
-        quick_gain=float(gain),
+        quick_gain=gain,
     )
 
 
-def largest_intervals(sum_TC: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _replaced(
+    segments: tuple[Segment, ...], first: int, last: int, parts: list[Segment]
+) -> tuple[Segment, ...]:
+    """An annotation with other segments in the place of some; only their neighbours can merge."""
+    low, high = max(0, first - 1), last + 1
+    around = merged([*segments[low:first], *parts, *segments[last:high]])
+    return (*segments[:low], *around, *segments[high:])
+
+
+def largest_intervals(sum_TC: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
     """Per class the interval of at least LEAST_FRAMES with the largest sum: sum, start, stop (C,).
 
     `sum_TC` (n + 1, C) are sums over the frames before. Sum -inf where there is no such interval.
@@ -305,7 +374,7 @@ def largest_intervals(sum_TC: FloatArray) -> tuple[FloatArray, FloatArray, Float
     return gain_TC[stop_C, columns], start_C, stop_C + LEAST_FRAMES
 
 
-def largest_starts(sum_TC: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def largest_starts(sum_TC: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
     """The same among intervals that begin with the segment and leave a frame of it."""
     inner_TC = sum_TC[LEAST_FRAMES:-1]
     stop_C = inner_TC.argmax(axis=0)
@@ -313,7 +382,7 @@ def largest_starts(sum_TC: FloatArray) -> tuple[FloatArray, FloatArray, FloatArr
     return gain_C, np.zeros_like(stop_C), stop_C + LEAST_FRAMES
 
 
-def largest_ends(sum_TC: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def largest_ends(sum_TC: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
     """The same among intervals that end with the segment and leave a frame of it."""
     num = len(sum_TC) - 1
     inner_TC = sum_TC[-1] - sum_TC[1 : num + 1 - LEAST_FRAMES]

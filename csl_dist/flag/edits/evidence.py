@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from csl_dist.data.segments import Segment
+from csl_dist.data.segments import Segment, labels_of
 from csl_dist.flag.edits.candidates import Edit, EditKind
 from csl_dist.flag.edits.emission import Emission
 from csl_dist.flag.edits.statistics import (
@@ -18,7 +18,7 @@ from csl_dist.flag.edits.statistics import (
     sequence_terms,
     usual_log_seconds,
 )
-from csl_dist.types import UNLABELLED, FloatArray
+from csl_dist.types import UNLABELLED, FloatArray, IntArray
 
 COLUMNS = (
     "emission",
@@ -54,74 +54,81 @@ def evidence_rows(
     fps: float,
 ) -> FloatArray:
     """Evidence (N, K) of a video's candidates."""
-    usual = usual_log_seconds(statistics)
-    before = sequence_terms(segments, statistics, fps=fps)
-    probability_TC = np.exp(emission.logp_TC)
-    entropy_T = -(probability_TC * emission.logp_TC).sum(axis=1)
-    entropy_sum_T = np.concatenate([[0.0], entropy_T.cumsum()])
+    if not edits:
+        return np.empty((0, len(COLUMNS)))
+    before_K, *after = sequence_terms(
+        [segments, *(edit.segments for edit in edits)], statistics, fps=fps
+    )
     position_CT = statistics.position_CB[:, _bins(len(emission.logp_TC))]
-    rows = [
-        np.concatenate(
-            [
-                _emission_evidence(edit, emission, entropy_sum_T),
-                np.clip(sequence_terms(edit.segments, statistics, fps=fps) - before, -BOUND, BOUND),
-                [
-                    _position_evidence(edit, position_CT),
-                    np.log(edit.num_frames / fps) - usual + np.log(USUAL_SIZE),
-                    edit.changed_share,
-                ],
-            ]
-        )
-        for edit in edits
-    ]
-    return np.array(rows).reshape(len(edits), len(COLUMNS))
+    num_N = np.array([edit.num_frames for edit in edits])
+    return np.column_stack(
+        [
+            _emission_evidence(edits, segments, emission),
+            np.clip(np.array(after) - before_K, -BOUND, BOUND),
+            [_position_evidence(edit, position_CT) for edit in edits],
+            np.log(num_N / fps) - usual_log_seconds(statistics) + np.log(USUAL_SIZE),
+            [edit.changed_share for edit in edits],
+        ]
+    )
 
 
-def _emission_evidence(edit: Edit, emission: Emission, entropy_sum_T: FloatArray) -> list[float]:
-    a, b = edit.start, edit.stop
-    if edit.kind is EditKind.SWAP:
-        return _swap_emission(edit, emission, entropy_sum_T)
-    y, c = edit.label, edit.new_label
-    num, num_frames = b - a, len(emission.logp_TC)
-    gain_T = emission.logp_TC[a:b, c] - emission.logp_TC[a:b, y]
-    over_T = emission.sum_TC[:, c] - emission.sum_TC[:, y]
-    total = float(over_T[b] - over_T[a])
-    first, last = max(0, a - num), min(num_frames, b + num)
-    num_outside = (a - first) + (last - b)
-    outside = float(over_T[a] - over_T[first] + over_T[last] - over_T[b])
-    contrast = total / num - outside / num_outside if num_outside else 0.0
-    family_F = _span_gain(emission.family_sum_FTC, a, b, c, y)
-    late_E = _span_gain(emission.late_sum_ETC, a, b, c, y)
-    root = float(np.sign(total) * np.sqrt(abs(total)))
-    return [
-        total / num,
-        _low_third(gain_T),
-        min(max(root, -2 * BOUND), 2 * BOUND),
-        min(max(float(family_F.min()), -BOUND), BOUND),
-        np.count_nonzero(late_E > 0) / len(late_E),
-        float(emission.sum_TC[a, y] - emission.sum_TC[b, y]) / num,
-        float(entropy_sum_T[b] - entropy_sum_T[a]) / num,
-        contrast,
-    ]
+def _emission_evidence(
+    edits: Sequence[Edit], segments: Sequence[Segment], emission: Emission
+) -> FloatArray:
+    """The columns (N, 8) that are about what models say."""
+    logp_TC, sum_TC = emission.logp_TC, emission.sum_TC
+    a_N, b_N, y_N, c_N = np.array([(e.start, e.stop, e.label, e.new_label) for e in edits]).T
+    num_N = b_N - a_N
+    first_N, last_N = np.maximum(0, a_N - num_N), np.minimum(len(logp_TC), b_N + num_N)
+
+    def over(t_N: IntArray) -> FloatArray:
+        """Sums (N,) over the frames before, of the new label over the present one."""
+        sums_N: FloatArray = sum_TC[t_N, c_N] - sum_TC[t_N, y_N]
+        return sums_N
+
+    total_N = over(b_N) - over(a_N)
+    outside_N = over(a_N) - over(first_N) + over(last_N) - over(b_N)
+    num_outside_N = (a_N - first_N) + (last_N - b_N)
+    contrast_N = np.where(
+        num_outside_N > 0, total_N / num_N - outside_N / np.maximum(num_outside_N, 1), 0.0
+    )
+    root_N = np.sign(total_N) * np.sqrt(np.abs(total_N))
+    family_FN = _span_gains(emission.family_sum_FTC, a_N, b_N, c_N, y_N)
+    late_EN = _span_gains(emission.late_sum_ETC, a_N, b_N, c_N, y_N)
+    entropy_T = -(np.exp(logp_TC) * logp_TC).sum(axis=1)
+    entropy_sum_T = np.concatenate([[0.0], entropy_T.cumsum()])
+    rows_NK = np.stack(
+        [
+            total_N / num_N,
+            np.zeros(len(edits)),
+            np.clip(root_N, -2 * BOUND, 2 * BOUND),
+            np.clip(family_FN.min(axis=0), -BOUND, BOUND),
+            np.count_nonzero(late_EN > 0, axis=0) / len(late_EN),
+            (sum_TC[a_N, y_N] - sum_TC[b_N, y_N]) / num_N,
+            (entropy_sum_T[b_N] - entropy_sum_T[a_N]) / num_N,
+            contrast_N,
+        ],
+        axis=1,
+    )
+    labels_T = labels_of(segments)
+    own_T = logp_TC[np.arange(len(labels_T)), labels_T]
+    rival_T = logp_TC.max(axis=1)
+    for i, edit in enumerate(edits):
+        inside = slice(edit.start, edit.stop)
+        if edit.kind is EditKind.SWAP:
+            # It leaves every frame its label: all that counts is how odd these look where they are.
+            gain_T = rival_T[inside] - own_T[inside]
+            rows_NK[i, :6] = gain_T.mean(), _low_third(gain_T), 0.0, 0.0, 0.0, -own_T[inside].mean()
+            rows_NK[i, 7] = 0.0
+        else:
+            rows_NK[i, 1] = _low_third(logp_TC[inside, edit.new_label] - own_T[inside])
+    return rows_NK
 
 
 def _low_third(values_T: FloatArray) -> float:
     """Mean of the lowest third, at least of one."""
     count = max(1, len(values_T) // 3)
     return float(np.partition(values_T, count - 1)[:count].sum()) / count
-
-
-def _swap_emission(edit: Edit, emission: Emission, entropy_sum_T: FloatArray) -> list[float]:
-    """A swap leaves every frame its label: all that counts is how odd these look where they are."""
-    a, b, cut = edit.start, edit.stop, edit.place
-    own_T = np.concatenate(
-        [emission.logp_TC[a:cut, edit.label], emission.logp_TC[cut:b, edit.new_label]]
-    )
-    rival_T = emission.logp_TC[a:b].max(axis=1)
-    gain_T = rival_T - own_T
-    doubt = float(-own_T.mean())
-    entropy = float(entropy_sum_T[b] - entropy_sum_T[a]) / (b - a)
-    return [float(gain_T.mean()), _low_third(gain_T), 0.0, 0.0, 0.0, doubt, entropy, 0.0]
 
 
 def _position_evidence(edit: Edit, position_CT: FloatArray) -> float:
@@ -134,16 +141,19 @@ def _position_evidence(edit: Edit, position_CT: FloatArray) -> float:
     return float((then - now) / (b - a))
 
 
-def _span_gain(sum_FTC: FloatArray, a: int, b: int, c: int, y: int) -> FloatArray:
-    """Mean gain per frame (F,) of class c over y in frames [a, b)."""
-    c_F = sum_FTC[:, b, c] - sum_FTC[:, a, c]
-    y_F = sum_FTC[:, b, y] - sum_FTC[:, a, y]
-    gain_F: FloatArray = (c_F - y_F) / (b - a)
-    return gain_F
+def _span_gains(
+    sum_FTC: FloatArray, a_N: IntArray, b_N: IntArray, c_N: IntArray, y_N: IntArray
+) -> FloatArray:
+    """Mean gain per frame (F, N) of classes c over y in frames [a, b)."""
+    c_FN = sum_FTC[:, b_N, c_N] - sum_FTC[:, a_N, c_N]
+    y_FN = sum_FTC[:, b_N, y_N] - sum_FTC[:, a_N, y_N]
+    gain_FN: FloatArray = (c_FN - y_FN) / (b_N - a_N)
+    return gain_FN
 
 
-def _bins(num_frames: int) -> list[int]:
-    return [t * BINS // num_frames for t in range(num_frames)]
+def _bins(num_frames: int) -> IntArray:
+    bins_T: IntArray = np.arange(num_frames) * BINS // num_frames
+    return bins_T
 
 
 def surprise(segments: Sequence[Segment], statistics: Statistics) -> FloatArray:

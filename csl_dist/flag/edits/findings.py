@@ -72,9 +72,8 @@ def log_odds_of(
 ) -> FloatArray:
     """Log-odds (N,) of candidates, each under the model of its kind."""
     result_N = np.zeros(len(edits))
-    kinds_N = np.array([edit.kind for edit in edits])
     for kind, model in models.items():
-        rows = np.flatnonzero(kinds_N == kind)
+        rows = [i for i, edit in enumerate(edits) if edit.kind is kind]
         result_N[rows] = model.log_odds(evidence_NK[rows])
     return result_N
 
@@ -92,12 +91,15 @@ def resolved(
     Swaps overlap with swaps alone. A boundary that would move within the tolerance is none.
     """
     kept: list[Finding] = []
-    for i in np.argsort(-log_odds_N, kind="stable"):
+    swaps: list[Edit] = []
+    others: list[Edit] = []
+    for i in np.argsort(-log_odds_N, kind="stable").tolist():
         edit = edits[i]
         if edit.kind is EditKind.BOUNDARY and edit.num_frames / fps <= tolerance_seconds:
             continue
-        rivals = [k.edit for k in kept if (k.edit.kind is EditKind.SWAP) == is_swap(edit)]
+        rivals = swaps if is_swap(edit) else others
         if all(overlap_of_shorter(edit, rival) <= SHARED for rival in rivals):
+            rivals.append(edit)
             kept.append(
                 Finding(edit=edit, log_odds=float(log_odds_N[i]), evidence_K=evidence_NK[i])
             )

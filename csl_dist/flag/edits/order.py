@@ -11,7 +11,7 @@ from csl_dist.data.segments import segments_of
 from csl_dist.flag.edits.labelled import LabelledVideo
 from csl_dist.lint.corpus import corpus_of
 from csl_dist.lint.sequences import LabelSequence, Step
-from csl_dist.lint.statistics.evidence import order_evidence
+from csl_dist.lint.statistics.evidence import order_scores as order_of_segments
 from csl_dist.lint.statistics.grammar import Grammar
 from csl_dist.types import UNLABELLED, FloatArray
 
@@ -22,7 +22,7 @@ def order_scores(videos: Sequence[LabelledVideo]) -> dict[str, FloatArray]:
     NaN on frames without a label. Every class counts as a step: a swap with background is one, too.
     """
     corpus = corpus_of(_steps_of(video) for video in videos)
-    order_N = order_evidence(Grammar(corpus)).order
+    order_N = order_of_segments(Grammar(corpus))
     scores = {}
     for number, video in enumerate(videos):
         score_T = np.full(len(video.labels_T), np.nan, dtype=np.float32)

@@ -4,6 +4,8 @@ Counts are taken per video and added up, so that a video can be judged by all bu
 All logs are natural, durations in seconds; each term is larger for what is usual.
 """
 
+import itertools
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from csl_dist.data.segments import Segment, labelled_chains, segments_of
-from csl_dist.types import FloatArray, IntArray
+from csl_dist.types import UNLABELLED, FloatArray, IntArray
 
 CELL = 0.5
 """Added to every count of a bigram."""
@@ -21,6 +23,10 @@ MOST_COUNTED = 5
 """More segments of a class in a video count as this many."""
 BINS = 10
 """Parts of a video in which a class's frames are counted."""
+MOST_SQUARED = 16.0
+"""Deviations of a duration, squared, beyond which it is no odder."""
+MOST_PAIRS = 1 << 18
+"""Pairs of segments that are held at once: 2 MB."""
 TERMS = ("bigram", "trigram", "duration", "count", "precedence")
 
 
@@ -146,30 +152,61 @@ def duration_terms(
     """D(n): how usual durations are for classes; at most a constant of the class."""
     deviation = statistics.log_seconds_deviation_C[labels]
     z = (np.log(seconds) - statistics.log_seconds_mean_C[labels]) / deviation
-    term: FloatArray = -np.minimum(z**2, 16.0) / 2 - np.log(deviation)
+    term: FloatArray = -np.minimum(z**2, MOST_SQUARED) / 2 - np.log(deviation)
     return term
 
 
 def sequence_terms(
-    segments: Sequence[Segment], statistics: Statistics, *, fps: float
+    sequences: Sequence[Sequence[Segment]], statistics: Statistics, *, fps: float
 ) -> FloatArray:
-    """How usual a whole annotation is: a sum for each of TERMS; higher is more usual."""
-    C = statistics.num_classes
-    chains = labelled_chains(segments)
-    bigram = trigram = 0.0
-    for chain in chains:
-        names = [C, C, *(s.label for s in chain), C + 1]
-        bigram += float(statistics.bigram_CC[names[1:-1], names[2:]].sum())
-        trigram += float(statistics.trigram_CCC[names[:-2], names[1:-1], names[2:]].sum())
-    labelled = [s for chain in chains for s in chain]
-    names_S = np.array([s.label for s in labelled], dtype=int)
-    seconds_S = np.array([s.num_frames for s in labelled]) / fps
-    duration = float(duration_terms(statistics, names_S, seconds_S).sum())
-    count_C = np.minimum(np.bincount(names_S, minlength=C), MOST_COUNTED)
-    count = float(statistics.count_CK[np.arange(C), count_C].sum())
-    before_SS = statistics.before_CC[names_S[:, None], names_S[None]]
-    precedence = float(np.triu(before_SS, k=1).sum())
-    return np.array([bigram, trigram, duration, count, precedence])
+    """How usual whole annotations are: (N, K), a sum for each of TERMS; higher is more usual.
+
+    Those with chains of the same lengths are computed together. What one gets is the same to the
+    last bit, whichever others are asked for beside it.
+    """
+    terms_NK = np.zeros((len(sequences), len(TERMS)))
+    alike: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for i, segments in enumerate(sequences):
+        alike[tuple(len(chain) for chain in labelled_chains(segments))].append(i)
+    for lengths, rows in alike.items():
+        at_once = max(1, MOST_PAIRS // max(1, sum(lengths) ** 2))
+        for first in range(0, len(rows), at_once):
+            some = rows[first : first + at_once]
+            values = itertools.chain.from_iterable(
+                value for i in some for value in sequences[i] if value.label != UNLABELLED
+            )
+            segments_NS3 = np.fromiter(values, dtype=int).reshape(len(some), sum(lengths), 3)
+            terms_NK[some] = _alike_terms(segments_NS3, lengths, statistics, fps)
+    return terms_NK
+
+
+def _alike_terms(
+    segments_NS3: IntArray, lengths: tuple[int, ...], statistics: Statistics, fps: float
+) -> FloatArray:
+    """Terms (N, K) of labelled segments, whose chains have the lengths given."""
+    num, C = len(segments_NS3), statistics.num_classes
+    # Sums are over rows that lie in memory one after the other: only so are they, to the last bit,
+    # what the sum of a single row is.
+    names_NS = np.ascontiguousarray(segments_NS3[..., 2])
+    bigram_N, trigram_N = np.zeros(num), np.zeros(num)
+    first = 0
+    for length in lengths:
+        chain_NS = np.full((num, length + 3), C)
+        chain_NS[:, 2:-1] = names_NS[:, first : first + length]
+        chain_NS[:, -1] = C + 1
+        before_NS, a_NS, b_NS = chain_NS[:, :-2], chain_NS[:, 1:-1], chain_NS[:, 2:]
+        bigram_N += statistics.bigram_CC[a_NS, b_NS].sum(axis=1)
+        trigram_N += statistics.trigram_CCC[before_NS, a_NS, b_NS].sum(axis=1)
+        first += length
+    frames_NS = segments_NS3[..., 1] - segments_NS3[..., 0]
+    duration_N = duration_terms(statistics, names_NS, frames_NS / fps).sum(axis=1)
+    place_NS = names_NS + C * np.arange(num)[:, None]
+    count_NC = np.bincount(place_NS.ravel(), minlength=num * C).reshape(num, C)
+    count_NC = np.minimum(count_NC, MOST_COUNTED)
+    count_N = statistics.count_CK[np.arange(C), count_NC].sum(axis=1)
+    before_NSS = statistics.before_CC[names_NS[:, :, None], names_NS[:, None]]
+    precedence_N = np.triu(before_NSS, k=1).reshape(num, -1).sum(axis=1)
+    return np.stack([bigram_N, trigram_N, duration_N, count_N, precedence_N], axis=1)
 
 
 def merged(segments: Sequence[Segment]) -> list[Segment]:
@@ -186,9 +223,8 @@ def merged(segments: Sequence[Segment]) -> list[Segment]:
 
 def _before(names_S: IntArray, num_classes: int) -> FloatArray:
     """Share of pairs of segments (C, C) in which the row's class comes before the column's."""
-    pairs_CC = np.zeros((num_classes, num_classes))
-    first, second = np.triu_indices(len(names_S), k=1)
-    np.add.at(pairs_CC, (names_S[first], names_S[second]), 1.0)
+    is_name_SC = np.eye(num_classes)[names_S]
+    pairs_CC = (is_name_SC.cumsum(axis=0) - is_name_SC).T @ is_name_SC
     total_CC = pairs_CC + pairs_CC.T
     share_CC: FloatArray = pairs_CC / np.maximum(total_CC, 1.0)
     np.fill_diagonal(share_CC, 0.0)

@@ -62,6 +62,27 @@ def order_evidence(grammar: Grammar) -> OrderEvidence:
     return OrderEvidence(**columns)
 
 
+def order_scores(grammar: Grammar) -> FloatArray:
+    """`OrderEvidence.order` (N,) alone, of every segment, which takes half as long."""
+    corpus = grammar.corpus
+    order_N = np.zeros(corpus.num_segments, np.float32)
+    for videos in corpus.units():
+        with grammar.without(videos):
+            for video in videos[np.diff(corpus.offsets_V)[videos] > 0].tolist():
+                tables, codes = grammar.tables_of(video), grammar.codes(video)
+                precedence, _ = precedence_violations(grammar, tables, codes)
+                swap = segment_swaps(swap_gains(grammar, tables, padded(grammar, codes)))
+                order_N[corpus.span(video)] = _order(grammar, tables, swap, precedence)
+    return order_N
+
+
+def _order(
+    grammar: Grammar, tables: tuple[int, ...], swap: FloatArray, precedence: FloatArray
+) -> FloatArray:
+    weight = swap_weight(grammar, tables)
+    return weight * swap + precedence_weight(grammar, weight) * precedence
+
+
 def video_evidence(grammar: Grammar, tables: tuple[int, ...], codes: IntArray) -> OrderEvidence:
     """Evidence on one sequence of classes under the present counts."""
     states = padded(grammar, codes)
@@ -69,13 +90,12 @@ def video_evidence(grammar: Grammar, tables: tuple[int, ...], codes: IntArray) -
     precedence, unanimous = precedence_violations(grammar, tables, codes)
     swap = segment_swaps(swap_gains(grammar, tables, states))
     missing, missing_label = missing_steps(grammar, tables, states)
-    weight = swap_weight(grammar, tables)
     return OrderEvidence(
         surprise=-(log[:-2] + log[1:-1]) / 2,
         swap=swap,
         precedence=precedence,
         unanimous=unanimous,
-        order=weight * swap + precedence_weight(grammar, weight) * precedence,
+        order=_order(grammar, tables, swap, precedence),
         inserted=removal_gains(grammar, tables, states),
         missing=missing,
         missing_label=missing_label,

@@ -123,8 +123,11 @@ class Grammar:
         self._triple_keys = self._all_triples()
         """Of all three states in a row that were seen, rising: few of those that could be."""
         self._triples = np.zeros(len(self._triple_keys), np.int32)
+        self._own: dict[bytes, Counts] = {}
+        """Of every group, which is taken out and put back once or twice."""
         for videos in corpus.units():
-            self._add(self._counts(videos), +1)
+            self._own[videos.tobytes()] = counts = self._counts(videos)
+            self._add(counts, +1)
         tables = range(len(self.tables.stride))
         self.predictability = np.array([self._predictability(table) for table in tables])
         """By table: mean probability of a transition by all the others, 0 to 1."""
@@ -208,7 +211,7 @@ class Grammar:
     @contextmanager
     def without(self, videos: IntArray) -> Iterator[None]:
         """Takes these videos out of all counts for a while."""
-        counts = self._counts(videos)
+        counts = self._own.get(videos.tobytes()) or self._counts(videos)
         self._add(counts, -1)
         try:
             yield

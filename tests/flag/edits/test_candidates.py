@@ -110,7 +110,7 @@ def test_a_moved_boundary_goes_to_the_best_of_all_places():
         labels_T = wrong_T.copy()
         labels_T[20:place], labels_T[place:60] = 1, 2
         own = emission.logp_TC[np.arange(20, 60), labels_T[20:60]].sum()
-        terms = sequence_terms(segments_of(labels_T), statistics, fps=5.0)
+        terms = sequence_terms([segments_of(labels_T)], statistics, fps=5.0)[0]
         return EMISSION_WEIGHT * own + DURATION_WEIGHT * terms[2]
 
     places = [place for place in range(21, 60) if place != 55]

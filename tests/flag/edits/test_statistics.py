@@ -52,9 +52,8 @@ def test_duration_term_follows_the_formula():
 
 def test_sequence_terms_add_up_over_the_annotation():
     statistics = statistics_of(counts()[0] + counts()[1])
-    terms = dict(
-        zip(TERMS, sequence_terms(segments_of(VIDEOS[0]), statistics, fps=5.0), strict=True)
-    )
+    [terms_K] = sequence_terms([segments_of(VIDEOS[0])], statistics, fps=5.0)
+    terms = dict(zip(TERMS, terms_K, strict=True))
     G = statistics.bigram_CC
     assert terms["bigram"] == pytest.approx(G[3, 0] + G[0, 1] + G[1, 2] + G[2, 4])
     before = statistics.before_CC
