@@ -274,7 +274,7 @@ def test_labels_of_a_forged_root_are_not_handed_out_as_corrected(
     folder = RunPaths(Storage(made_root)).audit(1)
     videos = {video.id: video for video in read_videos(folder)}
     labels = forged.get(place, f"{asked_server.url}/v2.txt")
-    put_videos(folder, [*(videos | {"v2": replace(videos["v2"], labels=labels)}).values()])
+    replace_videos(folder, [*(videos | {"v2": replace(videos["v2"], labels=labels)}).values()])
     try:
         sentence = refusal(client_of(made_root).get("/api/audits/run/corrected"), 400)
         assert "no label file below the folder of the dataset" in sentence
