@@ -134,7 +134,7 @@ def video_findings(
                 emission,
                 classes,
                 rival=near_rival(f, edits, log_odds_N),
-                ambiguous=f.list_name is ListName.STEPS and is_ambiguous(f, statistics),
+                doubt=doubt_of(f, statistics) if f.list_name is ListName.STEPS else None,
             )
             for f in kept
         ],
@@ -160,19 +160,19 @@ def _by_shipped(finding: Finding) -> Finding:
     return replace(finding, log_odds=float(log_odds[0]))
 
 
-def is_ambiguous(finding: Finding, statistics: Statistics) -> bool:
-    """Whether scorers disagree on a step, or have never seen its label in other groups' videos."""
+def doubt_of(finding: Finding, statistics: Statistics) -> str | None:
+    """Why models can't be relied on at a step: they disagree, or can't know its label."""
+    if statistics.number_C[finding.edit.label] == 0:
+        return "No other person's labels have this step, so that models never saw it"
     value = dict(zip(COLUMNS, finding.evidence_K.tolist(), strict=True))
-    return (
-        value["least_family"] < OPPOSED
-        or value["late_share"] < LEAST_AGREEING
-        or statistics.number_C[finding.edit.label] == 0
-    )
+    if value["least_family"] < OPPOSED or value["late_share"] < LEAST_AGREEING:
+        return "Models disagree with each other here"
+    return None
 
 
 def with_doubt(finding: Finding, statistics: Statistics) -> Finding:
-    """A finding of steps with the log-odds that are left where scorers disagree."""
-    discount = AMBIGUOUS_DISCOUNT if is_ambiguous(finding, statistics) else 0.0
+    """A finding of steps with the log-odds that are left where it is ambiguous."""
+    discount = 0.0 if doubt_of(finding, statistics) is None else AMBIGUOUS_DISCOUNT
     return replace(finding, log_odds=finding.log_odds - discount)
 
 
@@ -192,12 +192,12 @@ def _flag(
     classes: tuple[str, ...],
     *,
     rival: Edit | None,
-    ambiguous: bool,
+    doubt: str | None,
 ) -> Flag:
     edit, times_T = finding.edit, annotation.times_T
     why = describe(finding, classes, fps=rate_of(annotation))
-    if ambiguous:
-        why = f"{why} Models disagree with each other here: look, but take no fix for granted."
+    if doubt is not None:
+        why = f"{why} {doubt}: look, but take no fix for granted."
     elif rival is not None:
         words = alternative_words(rival, classes, fps=rate_of(annotation))
         why = f"{why} It could also be {words}."
@@ -209,16 +209,16 @@ def _flag(
         start_seconds=float(times_T[edit.start]),
         stop_seconds=float(times_T[edit.stop - 1]) + frame_seconds(times_T),
         score=finding.log_odds,
-        kind=ErrorKind.AMBIGUOUS if ambiguous else KIND_OF[edit.kind],
+        kind=KIND_OF[edit.kind] if doubt is None else ErrorKind.AMBIGUOUS,
         kind_confidence=None,
         label=classes[edit.label],
         suggested=classes[edit.new_label],
         suggested_probability=float(probability_T.mean()),
         why=why,
-        fix=None if ambiguous else fix_of(edit),
-        fix_label=None if ambiguous or is_swap(edit) else classes[edit.new_label],
-        fix_start=None if ambiguous else edit.start,
-        fix_stop=None if ambiguous else edit.stop,
+        fix=fix_of(edit) if doubt is None else None,
+        fix_label=classes[edit.new_label] if doubt is None and not is_swap(edit) else None,
+        fix_start=edit.start if doubt is None else None,
+        fix_stop=edit.stop if doubt is None else None,
         list=LIST_OF[edit.kind],
     )
 

@@ -27,7 +27,7 @@ from csl_dist.errors import DataError
 from csl_dist.evaluate.metrics import flag_metrics
 from csl_dist.export import export
 from csl_dist.flag.edit_calibration import EditCalibration
-from csl_dist.flag.edit_findings import fix_of, is_ambiguous, near_rival
+from csl_dist.flag.edit_findings import doubt_of, fix_of, near_rival
 from csl_dist.flag.edit_rule import learnt_edits
 from csl_dist.flag.edits.candidates import Edit, EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
@@ -249,17 +249,17 @@ def test_finding_that_scorers_disagree_on_is_ambiguous() -> None:
     video = LabelledVideo(id="v", group="p", labels_T=np.repeat([0, 1], 5), fps=1.0)
     statistics = OtherLabels([video], num_classes=3).everyone()
 
-    def ambiguous(least_family: float, late_share: float, *, label: int = 0) -> bool:
+    def doubt(least_family: float, late_share: float, *, label: int = 0) -> str | None:
         evidence_K = np.zeros(len(COLUMNS))
         evidence_K[COLUMNS.index("least_family")] = least_family
         evidence_K[COLUMNS.index("late_share")] = late_share
         finding = Finding(edit=replace(edit, label=label), log_odds=0.0, evidence_K=evidence_K)
-        return is_ambiguous(finding, statistics)
+        return doubt_of(finding, statistics)
 
-    assert not ambiguous(0.5, 0.9)
-    assert ambiguous(-1.5, 0.9), "one scorer is against it"
-    assert ambiguous(0.5, 0.4), "later checkpoints change their mind"
-    assert ambiguous(0.5, 0.9, label=2), "nobody else has the label"
+    assert doubt(0.5, 0.9) is None
+    assert doubt(-1.5, 0.9) == "Models disagree with each other here", "one scorer is against it"
+    assert doubt(0.5, 0.4) is not None, "later checkpoints change their mind"
+    assert "never saw it" in str(doubt(0.5, 0.9, label=2)), "nobody else has the label"
 
 
 @pytest.mark.parametrize(
