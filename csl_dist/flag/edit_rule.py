@@ -5,6 +5,7 @@ Videos are looked at one after the other; only probabilities need all videos' fi
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -155,7 +156,10 @@ def edit_flags(
         classes=classes,
         labels={annotation.video: annotation.labels_T for annotation in audited},
     )
-    found = each(look, audited)
+    with ThreadPoolExecutor(1) as beside:  # while others look at videos
+        ordered = beside.submit(order_scores, others.videos)
+        found = each(look, audited)
+        order = ordered.result()
     every_N = np.concatenate([np.empty(0), *(own.step_log_odds_N for own in found)])
     reviewed = [one for own in found for one in own.reviewed]
     num_segments = sum(own.num_segments for own in found)
@@ -177,7 +181,6 @@ def edit_flags(
         belief.deviation,
         {name: counts[name] for name in LEVELS},
     )
-    order = order_scores(others.videos)
     gains = {a.video: own.file_gains for a, own in zip(audited, found, strict=True)}
     return EditDecision(
         flags=flags,

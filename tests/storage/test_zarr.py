@@ -1,5 +1,6 @@
-"""Chunks read one by one are what zarr-python reads."""
+"""Chunks read and written one by one are what zarr-python reads and writes."""
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,13 @@ import pytest
 
 from csl_dist.errors import StorageError
 from csl_dist.storage.url import Storage
-from csl_dist.storage.zarr import ChunkReader, create_array, open_array
+from csl_dist.storage.zarr import (
+    ArrayForm,
+    ChunkReader,
+    create_array,
+    lay_out_array,
+    open_array,
+)
 
 
 @pytest.mark.parametrize("compressed", [True, False])
@@ -39,3 +46,45 @@ def test_lost_chunk_is_an_error(storage: Storage) -> None:
     assert chunks.read(0).tolist() == [0, 1, 2, 3, 4]
     with pytest.raises(StorageError, match="lost data"):
         chunks.read(1)
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+@pytest.mark.parametrize(
+    ("dtype", "shape", "chunks"),
+    [
+        ("float16", (2, 500, 8), (2, 200, 8)),
+        ("float64", (3, 500), (3, 500)),
+        ("int64", (7,), (3,)),
+        ("float32", (0, 4), (1, 4)),
+    ],
+)
+def test_chunks_written_without_zarr_are_the_bytes_that_zarr_writes(
+    tmp_path: Path,
+    dtype: str,
+    shape: tuple[int, ...],
+    chunks: tuple[int, ...],
+    compressed: bool,
+) -> None:
+    values = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    attributes = {"names": ["é", 1]}
+    theirs, ours = Storage(str(tmp_path / "theirs")), Storage(str(tmp_path / "ours"))
+    array = create_array(
+        theirs,
+        "a",
+        shape=shape,
+        chunks=chunks,
+        dtype=dtype,
+        attributes=attributes,
+        compressed=compressed,
+    )
+    array[:] = values
+    form = ArrayForm(shape, chunks, dtype, is_compressed=compressed)
+    assert form == ArrayForm.of(array)
+    writer = lay_out_array(ours, "a", form, attributes)
+    counts = [range(-(-n // c)) for n, c in zip(shape, chunks, strict=True)]
+    for place in itertools.product(*counts):
+        inside = zip(place, chunks, strict=True)
+        writer.write(place, values[tuple(slice(i * c, (i + 1) * c) for i, c in inside)])
+    assert sorted(ours.list_keys()) == sorted(theirs.list_keys())
+    for key in theirs.list_keys():
+        assert ours.read(key) == theirs.read(key), key

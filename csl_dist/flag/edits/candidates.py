@@ -194,7 +194,7 @@ def _insertions(context: _Context) -> dict[int, list[Edit]]:
     before_L, after_L = context.before_L[long_L], context.after_L[long_L]
     # Along the second axis: inside, at the start, at the end.
     gain_L3C, low_L3C, high_L3C = (
-        np.stack(parts)
+        np.array(parts)
         for parts in zip(
             *(
                 _best_places(context.sum_TC[start : stop + 1], y)
@@ -250,8 +250,10 @@ def _insertions(context: _Context) -> dict[int, list[Edit]]:
     return edits
 
 
-def _best_places(sum_TC: FloatArray, label: int) -> tuple[FloatArray, IntArray, IntArray]:
-    """Gain, start and stop (3, C) of every class's best step inside a segment and at its ends.
+def _best_places(
+    sum_TC: FloatArray, label: int
+) -> tuple[Sequence[FloatArray], Sequence[IntArray], Sequence[IntArray]]:
+    """Gain, start and stop, (C,) each, of every class's best step inside, at the start, at the end.
 
     `sum_TC` (n + 1, C) are sums over the frames before, from the segment's start to its stop.
     """
@@ -259,7 +261,7 @@ def _best_places(sum_TC: FloatArray, label: int) -> tuple[FloatArray, IntArray, 
     gain_C, low_C, high_C = largest_intervals(over_TC[1:-1])
     inside = (gain_C, low_C + 1, high_C + 1)
     gains, lows, highs = zip(inside, largest_starts(over_TC), largest_ends(over_TC), strict=True)
-    return np.stack(gains), np.stack(lows), np.stack(highs)
+    return gains, lows, highs
 
 
 def _boundaries(context: _Context, i: int) -> Iterator[Edit]:

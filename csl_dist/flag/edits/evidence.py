@@ -128,13 +128,14 @@ def _emission_evidence(
 def _low_third(values_T: FloatArray) -> float:
     """Mean of the lowest third, at least of one."""
     count = max(1, len(values_T) // 3)
-    return float(np.partition(values_T, count - 1)[:count].sum()) / count
+    return float(np.add.reduce(np.partition(values_T, count - 1)[:count])) / count
 
 
 def _position_evidence(edit: Edit, position_CT: FloatArray) -> float:
     a, b = edit.start, edit.stop
     if edit.kind is not EditKind.SWAP:
-        return float((position_CT[edit.new_label, a:b] - position_CT[edit.label, a:b]).mean())
+        gain_T = position_CT[edit.new_label, a:b] - position_CT[edit.label, a:b]
+        return float(np.add.reduce(gain_T)) / (b - a)
     cut, new_cut = edit.place, a + b - edit.place
     now = position_CT[edit.label, a:cut].sum() + position_CT[edit.new_label, cut:b].sum()
     then = position_CT[edit.new_label, a:new_cut].sum() + position_CT[edit.label, new_cut:b].sum()

@@ -8,12 +8,13 @@ import itertools
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 
 from csl_dist.data.segments import Segment, labelled_chains, segments_of
-from csl_dist.types import UNLABELLED, FloatArray, IntArray
+from csl_dist.types import UNLABELLED, BoolArray, FloatArray, IntArray
 
 CELL = 0.5
 """Added to every count of a bigram."""
@@ -205,8 +206,15 @@ def _alike_terms(
     count_NC = np.minimum(count_NC, MOST_COUNTED)
     count_N = statistics.count_CK[np.arange(C), count_NC].sum(axis=1)
     before_NSS = statistics.before_CC[names_NS[:, :, None], names_NS[:, None]]
-    precedence_N = np.triu(before_NSS, k=1).reshape(num, -1).sum(axis=1)
+    in_order_NSS = np.where(_upper(names_NS.shape[1]), before_NSS, 0.0)
+    precedence_N = in_order_NSS.reshape(num, -1).sum(axis=1)
     return np.stack([bigram_N, trigram_N, duration_N, count_N, precedence_N], axis=1)
+
+
+@lru_cache(64)
+def _upper(size: int) -> BoolArray:
+    """Which entries of a square lie above its diagonal."""
+    return np.triu(np.ones((size, size), dtype=bool), k=1)
 
 
 def merged(segments: Sequence[Segment]) -> list[Segment]:
