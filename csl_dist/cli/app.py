@@ -10,6 +10,7 @@ import os
 import shlex
 import signal
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
@@ -22,7 +23,7 @@ from csl_dist import __version__
 from csl_dist.errors import CslError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from csl_dist.config import RunConfig
 
@@ -176,6 +177,17 @@ def say_run(config: Path, overrides: "Sequence[str]") -> None:
     """Names the run of a config as what comes next."""
     given = [part for override in overrides for part in ("--set", override)]
     say(f"next: {shlex.join(['csl', 'run', str(config), *given])}")
+
+
+@contextmanager
+def busy(words: str) -> "Iterator[None]":
+    """Says what goes on while there is nothing else to show; on a terminal, as long as it does."""
+    if console.is_terminal:
+        with console.status(words):
+            yield
+    else:
+        say(words)
+        yield
 
 
 def say(sentence: str) -> None:

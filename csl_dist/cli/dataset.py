@@ -12,6 +12,7 @@ from csl_dist.cli.app import (
     ConfigPath,
     Overrides,
     app,
+    busy,
     complain,
     console,
     load_config,
@@ -125,7 +126,8 @@ def _say_time(config: "RunConfig", facts: "DatasetFacts", machine: "Machine") ->
     from csl_dist.cost.words import time_words
     from csl_dist.data.layouts import read_dataset
 
-    made = forecast(config, read_dataset(config.dataset), machine, facts=facts)
+    with busy("measuring this machine"):
+        made = forecast(config, read_dataset(config.dataset), machine, facts=facts)
     say(f"time: about {time_words(made.seconds)} on this machine")
     for sentence in (made.refusal(config.root), made.advice()):
         if sentence is not None:
@@ -208,7 +210,8 @@ def _refused(config: "RunConfig", dataset: "Dataset", facts: "Sequence[VideoFact
     )
     if problems or not dataset.videos or not dataset.classes:
         return problems
-    made = forecast(config, dataset, machine)
+    with busy("measuring this machine"):
+        made = forecast(config, dataset, machine)
     say(
         f"run: about {time_words(made.seconds)} on this machine ({machine}), "
         f"{size_words(made.num_bytes)} to write"

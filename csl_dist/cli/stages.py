@@ -12,6 +12,7 @@ from csl_dist.cli.app import (
     Overrides,
     Verbose,
     app,
+    busy,
     console,
     load_config,
     load_writable,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from csl_dist.training.inputs import Inputs
 
 DEMO_CONFIG = Path(__file__).parents[1] / "data" / "demo.yaml"
+LOOKING = "looking at the data, measuring this machine"
 
 
 @app.command(rich_help_panel="Run")
@@ -115,9 +117,10 @@ def run(
 ) -> None:
     """Do all stages, each from where it stopped."""
     if dry_run:
-        from csl_dist.training.inputs import open_inputs
+        with busy(LOOKING):
+            from csl_dist.training.inputs import open_inputs
 
-        _say_ahead(open_inputs(load_config(config, overrides)))
+            _say_ahead(open_inputs(load_config(config, overrides)))
         say_run(config, overrides)
         return
     _run_all(load_writable(config, overrides), "run", verbose)
@@ -130,12 +133,13 @@ def _opened(config: "RunConfig", command: str, verbose: bool) -> "AbstractContex
 
 
 def _run_all(config: "RunConfig", command: str, verbose: bool) -> None:
-    from csl_dist import pipeline
-    from csl_dist.training.inputs import open_inputs
+    with busy(LOOKING):
+        from csl_dist import pipeline
+        from csl_dist.training.inputs import open_inputs
 
-    with pipeline.damage_forgotten(config, f"csl {command}"):
-        inputs = open_inputs(config)
-        _say_ahead(inputs)
+        with pipeline.damage_forgotten(config, f"csl {command}"):
+            inputs = open_inputs(config)
+            _say_ahead(inputs)
     with pipeline.open_stage(
         config, f"csl {command}", inputs=inputs, console=console, verbose=verbose
     ) as stage:

@@ -19,6 +19,8 @@ RATE_SECONDS = 60.0
 """Over which the time left is estimated."""
 LINE_SECONDS = 10.0
 """Time between two lines without a terminal."""
+BAR_WIDTH = 100
+"""Columns of a terminal that a bar takes with its title, counts and times."""
 
 
 class Bar(Protocol):
@@ -27,7 +29,7 @@ class Bar(Protocol):
     def advance(self, num_units: int = 1) -> None: ...
 
     def note(self, sentence: str) -> None:
-        """A sentence after the bar, until the next note."""
+        """A sentence after the bar, until the next note; on a terminal, where there is room."""
         ...
 
 
@@ -61,7 +63,8 @@ class _TerminalBar:
         self._progress.advance(self._task, num_units)  # type: ignore[arg-type]
 
     def note(self, sentence: str) -> None:
-        self._progress.update(self._task, note=sentence)  # type: ignore[arg-type]
+        fits = len(sentence) <= self._progress.console.width - BAR_WIDTH
+        self._progress.update(self._task, note=sentence if fits else "")  # type: ignore[arg-type]
 
 
 class _Lines:

@@ -1,6 +1,7 @@
 """Stage: what every stage works with."""
 
 from dataclasses import dataclass, field
+from textwrap import fill
 
 from rich.console import Console
 
@@ -21,4 +22,8 @@ class Stage:
         return self.inputs.run
 
     def say(self, sentence: str) -> None:
+        """A line in a log; on a terminal, lines that end between words."""
+        if self.console.is_terminal:
+            width = self.console.width
+            sentence = fill(sentence, width, break_long_words=False, break_on_hyphens=False)
         self.console.print(sentence, highlight=False, markup=False, soft_wrap=True)

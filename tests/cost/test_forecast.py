@@ -79,7 +79,9 @@ def test_dry_run_says_what_a_run_would_do_and_writes_nothing(
 ) -> None:
     assert csl(monkeypatch, "run", small_config_file, "--dry-run") == 0
     said = capsys.readouterr().out
+    assert said.startswith("looking at the data"), "measuring takes seconds"
     assert "train framewise" in said
+    assert said.endswith(f"next: csl run {small_config_file}\n")
     assert not (tmp_path / "run").exists()
 
 
