@@ -93,14 +93,15 @@ def lint(
     if accepted is not None:
         result = without_accepted(result, accepted)
     writers = {
-        "findings": output.write_findings,
-        "segments": output.write_segments,
-        "page": output.write_page,
+        "findings": (output.write_findings, output.FINDINGS_BEGIN),
+        "segments": (output.write_segments, output.segments_begin(segments)),
+        "page": (output.write_page, output.PAGE_BEGINS),
     }
     read = [str(path) for path in (where, accepted) if path is not None and Path(path).is_file()]
     read += [about.file for about in result.segments.files if about.file]
     for name, path in files.items():
-        writers[name](result, output_file(path, read))
+        write, begins = writers[name]
+        write(result, output_file(path, read, begins=begins))
     if as_json:
         json.dump(output.as_json(result), sys.stdout, indent=2, ensure_ascii=False)
         sys.stdout.write("\n")

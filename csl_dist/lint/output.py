@@ -9,12 +9,22 @@ from typing import Any
 from csl_dist.errors import DataError
 from csl_dist.lint.findings import Finding, grouped
 from csl_dist.lint.run import LintResult
+from csl_dist.lint.segments import COLUMNS as SEGMENT_COLUMNS
 from csl_dist.storage.spreadsheet import as_text
 
 COLUMNS = (
     *("kind", "video", "annotator", "file", "start", "stop", "label", "score", "probability"),
     "sentence",
 )
+
+FINDINGS_BEGIN = ",".join(COLUMNS).encode()
+PAGE_BEGINS = b"<!doctype html>"
+
+
+def segments_begin(path: Path | None) -> bytes:
+    """How a file of segments begins: Parquet where its name says so, else CSV."""
+    is_parquet = path is not None and path.suffix.lower() == ".parquet"
+    return b"PAR1" if is_parquet else ",".join(SEGMENT_COLUMNS).encode()
 
 
 def as_json(result: LintResult) -> dict[str, Any]:

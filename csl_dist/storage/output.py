@@ -66,9 +66,19 @@ class OutputFolder:
             )
 
 
-def output_file(path: Path, inputs: Iterable[str]) -> Path:
-    """A file that was named to be written; DataError where it is read, or a link leads away."""
-    return OutputFolder(path.parent, inputs).file(path.name)
+def output_file(path: Path, inputs: Iterable[str], *, begins: bytes = b"") -> Path:
+    """A file that was named to be written; DataError where it is read, or a link leads away.
+
+    Where `begins` is given, a file is replaced only if it begins like what is to be written.
+    """
+    out = OutputFolder(path.parent, inputs).file(path.name)
+    if out.is_file() and out.stat().st_size:
+        with out.open("rb") as file:
+            if file.read(len(begins)) != begins:
+                raise DataError(
+                    f"{path} is a file of another kind, and is not overwritten; give another name"
+                )
+    return out
 
 
 def _identity(file: str | Path) -> tuple[int, int] | None:

@@ -11,7 +11,7 @@ import pytest
 from made_run import CLASSES, NUM_FRAMES, TRUE_LABELS, WRONG
 
 import csl_dist
-from csl_dist.audit.changes import audit_lines, flag_changes
+from csl_dist.audit.changes import _changed_settings, audit_lines, flag_changes
 from csl_dist.audit.reader import Audit
 from csl_dist.audit.relabel import relabel
 from csl_dist.config import (
@@ -107,6 +107,12 @@ def test_audit_by_another_rule_after_relabelling_is_what_people_see(
     assert lines[1].changes == ("labels that correct audit 1", "scores of 1 video")
     assert "the dataset's own labels again" in lines[2].changes
     assert "flag.rule validation → top" in lines[2].changes
+
+
+def test_settings_that_are_gone_are_told() -> None:
+    old = {"corrupt": {"audit": {"disorder": 0.5}}, "root": "a"}
+    new: dict[str, object] = {"corrupt": {"audit": {}}, "root": "b"}
+    assert _changed_settings(old, new) == ["corrupt.audit.disorder 0.5 → None"]
 
 
 def test_audit_with_nothing_changed_after_relabelling_makes_none(

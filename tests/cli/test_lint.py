@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from csl_dist.cli import main  # noqa: F401  registers every command
 from csl_dist.cli.app import app
 from csl_dist.config import parse_config
-from csl_dist.errors import CslError
+from csl_dist.errors import CslError, DataError
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.run_file import RunFile, put_run_file
 from csl_dist.storage.url import Storage
@@ -96,6 +96,20 @@ def test_files_are_written(tmp_path: Path) -> None:
     assert len(table) == 30 * len(USUAL)
     assert table.loc[table["order"].idxmax(), "video"] == "P29"
     assert "<svg" in paths[3].read_text()
+    again = csl(labels, "--csv", paths[0], "--segments", paths[2], "--page", paths[3])
+    assert again.exit_code == 0, "what was written before is written again"
+
+
+@pytest.mark.parametrize("option", ["--csv", "--segments", "--page"])
+@pytest.mark.parametrize("name", ["manifest.csv", "notes.txt", "table.parquet"])
+def test_file_of_another_kind_is_not_overwritten(tmp_path: Path, option: str, name: str) -> None:
+    labels = write_labels(tmp_path / "labels")
+    other = tmp_path / name
+    other.write_text("id,source,labels,split,fps\n")
+    done = csl(labels, option, other)
+    assert isinstance(done.exception, DataError)
+    assert "is a file of another kind, and is not overwritten" in str(done.exception)
+    assert other.read_text() == "id,source,labels,split,fps\n"
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,17 @@ def test_files_of_the_run_are_never_written_to(made_root: str, name: str) -> Non
     assert (Path(made_root) / name).read_bytes() == before
 
 
+@pytest.mark.parametrize("name", ["manifest.csv", "classes.txt"])
+@pytest.mark.parametrize("kind", ["csv", "activitynet", "label-studio", "parquet", "hdf5"])
+def test_lists_beside_the_labels_are_never_written_to(
+    made_folder: Path, made_root: str, name: str, kind: str
+) -> None:
+    before = (made_folder / name).read_bytes()
+    with pytest.raises(DataError, match="is a file that the audit reads"):
+        export(open_audit(made_root), kind, made_folder / name)
+    assert (made_folder / name).read_bytes() == before
+
+
 def test_video_in_a_folder_named_like_an_exports_is_not_replaced_by_a_link(
     made_root: str, tmp_path: Path
 ) -> None:

@@ -165,9 +165,17 @@ def write_renamed(
 
 
 def listed_in(config: DatasetConfig) -> list[str]:
-    """Files that a dataset section names itself; its folder is not one."""
-    named = (config.path, config.truth)
-    return [path for path in named if path is not None and not Path(path).is_dir()]
+    """Files that a dataset section names itself, and lists beside its labels.
+
+    Of its folder these are what lies directly in it, such as `manifest.csv`, and in `splits`.
+    """
+    named = [path for path in (config.path, config.truth) if path is not None]
+    folders = [Path(path) for path in named if Path(path).is_dir()]
+    lists = (file for folder in folders for part in ("*", "splits/*") for file in folder.glob(part))
+    return [
+        *(path for path in named if not Path(path).is_dir()),
+        *(str(file) for file in lists if file.is_file()),
+    ]
 
 
 def _of_another_form(path: str, config: DatasetConfig, error: Exception) -> DataError:
