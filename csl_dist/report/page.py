@@ -5,6 +5,7 @@ from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import jinja2
@@ -58,9 +59,8 @@ def write_report(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
 def current_report(audit: Audit) -> str:
     """The URL of the report of the newest audit, which is written unless it is there already."""
     root, paths = audit.paths.root, audit.paths
-    # Reviews change it, too; where there are any, it is not worth finding out which.
     is_there = all(map(root.exists, (paths.REPORT, paths.REPORT_RECORD)))
-    if is_there and audit.has_flags and not root.exists(paths.REVIEWS):
+    if is_there and audit.has_flags:
         with suppress(DamagedError):
             if root.read_json(paths.REPORT_RECORD, dict) == {"made_from": _made_from(audit)}:
                 return f"{root.url}/{paths.REPORT}"
@@ -68,9 +68,13 @@ def current_report(audit: Audit) -> str:
 
 
 def _made_from(audit: Audit) -> str:
-    """Fingerprint of what the report of an audit shows, reviews apart."""
-    record = audit.record
-    shown = [record.made_from, record.created, audit.revision, audit.metrics()]
+    """Fingerprint of what a report shows; of reviews, of the sizes and times of their files."""
+    record, reviews = audit.record, Path(audit.paths.root.url) / audit.paths.REVIEWS
+    # What was decided last may not have reached the file itself yet.
+    files = [reviews, reviews.with_name(f"{reviews.name}-wal")] if audit.paths.root.is_local else []
+    facts = [file.stat() for file in files if file.exists()]
+    written = [[fact.st_size, fact.st_mtime_ns] for fact in facts if fact.st_size]
+    shown = [record.made_from, record.created, audit.revision, audit.metrics(), written]
     return fingerprint(version("csl_dist"), audit.paths.root.url, shown)
 
 

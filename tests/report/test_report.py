@@ -29,6 +29,7 @@ from csl_dist.report.figures import bars, maps, write_figures
 from csl_dist.report.page import render
 from csl_dist.report.shrink import column_starts, highest_in_columns, shrunk_losses
 from csl_dist.report.thumbnails import span_pictures
+from csl_dist.review.store import store_of
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.url import Storage
 from csl_dist.types import Span
@@ -267,4 +268,11 @@ def test_report_of_an_audit_that_has_not_changed_is_not_written_again(made_root:
     second = written()
     assert second != first
     AuditStore(RunPaths(root)).put_metrics(1, {"scorers": {}})
-    assert written() != second
+    third = written()
+    assert third != second
+    store = store_of(made_root, None)
+    store.create()
+    fourth = written()
+    assert written() == fourth, "reviews that nobody added to"
+    (Path(made_root) / "reviews.db").touch()
+    assert written() != fourth

@@ -259,9 +259,9 @@ def _best_places(
     """
     over_TC = (sum_TC - sum_TC[0]) - (sum_TC[:, label] - sum_TC[0, label])[:, None]
     gain_C, low_C, high_C = largest_intervals(over_TC[1:-1])
-    inside = (gain_C, low_C + 1, high_C + 1)
-    gains, lows, highs = zip(inside, largest_starts(over_TC), largest_ends(over_TC), strict=True)
-    return gains, lows, highs
+    starts, ends = largest_starts(over_TC), largest_ends(over_TC)
+    gains, lows = (gain_C, starts[0], ends[0]), (low_C + 1, starts[1], ends[1])
+    return gains, lows, (high_C + 1, starts[2], ends[2])
 
 
 def _boundaries(context: _Context, i: int) -> Iterator[Edit]:
