@@ -108,14 +108,15 @@ def test_sweeps_give_an_audit_each_and_end_with_that_of_a_straight_run(
     assert open_audit(whole.root).missing() == []
     straight = AuditStore(RunPaths(Storage(config.root)))
     assert store.record(4).made_from == straight.record(1).made_from
-    assert {**digests(whole, 4)} == {**digests(config, 1)}
+    assert digests(whole, 4) == digests(config, 1)
 
 
 def digests(config: RunConfig, number: int) -> dict[str, str]:
-    """Of an audit's files, by their names."""
+    """Of an audit's files, by their names; without the list of which arrays it read, whose names
+    count how often a video was published."""
     record = Path(config.root, "audits", f"{number:04d}", "audit.json")
     found: dict[str, str] = json.loads(record.read_text())["files"]
-    return found
+    return {name: digest for name, digest in found.items() if name != RunPaths.TRAJECTORIES}
 
 
 def test_list_of_epochs_for_scores_is_refused_beside_sweeps() -> None:

@@ -17,6 +17,7 @@ from csl_dist.cli.app import app
 from csl_dist.cluster import leftovers as module
 from csl_dist.cluster.leftovers import leftovers, orphans, own_folder
 from csl_dist.errors import LockedError, StorageError
+from csl_dist.storage.paths import FORMAT_VERSION
 from csl_dist.storage.url import Storage
 from csl_dist.training.stage import run_name
 
@@ -52,7 +53,7 @@ def test_folders_of_processes_that_are_gone_are_removed(temporary: Path) -> None
 
 def test_half_written_files_go_only_while_nobody_writes(temporary: Path) -> None:
     root = Storage(str(temporary / "root"))
-    root.put("run.json", b"{}")
+    root.put_json("run.json", {"format_version": FORMAT_VERSION})
     root.put("kept#name.json", b"1")
     (temporary / "root/a.json#3").write_bytes(b"12")
     (temporary / "root/link#1").symlink_to(temporary / "root/run.json")

@@ -16,6 +16,7 @@ GPU = Machine(cores=16, memory_gb=64, gpus=1)
 COOKING = DatasetFacts(
     seconds={f"v{n}": 300.0 for n in range(80)},
     step_seconds_S=np.array([2.0, 4.0, 10.0, 30.0, 60.0]),
+    classes={},
     num_classes=12,
     num_groups=20,
     has_pixels=True,

@@ -33,7 +33,7 @@ def put_below(root: str) -> None:
     put_table(paths.audit(1), paths.BELOW, pd.DataFrame(rows)[table.columns])
 
 
-def two_cameras(config: Any, video: Video) -> dict[str, Video]:
+def two_cameras(config: Any, video: Video, folders: Any) -> dict[str, Video]:
     """As a dataset with two cameras has them: the second one's file starts a second earlier."""
     source = video.source.replace(video.id, "v3" if video.id == "v2" else "v2")
     return {"top": video, "wrist": replace(video, source=source, start_seconds=1.0)}

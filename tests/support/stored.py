@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-UNCOMPARED = ("sources.json", "pulse.json", "id.json", "lock.json")
+UNCOMPARED = ("sources.json", "pulse.json", "id.json", "lock.json", "report.json")
 """Files that hold nothing but times, or what names this root alone."""
 TIMES = rb'"(created|seconds|frames_per_second)": [0-9.e+-]+|"#digest": "[0-9a-f]+"'
 """Times in JSON, and digests of what holds them."""
