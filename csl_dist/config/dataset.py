@@ -80,8 +80,8 @@ class AnyLayoutConfig:
     labels_fps: Rate | None = None
     """Label entries per second; None: what the layout has, or the rate of the features."""
     features_fps: Rate | None = None
-    """Frames per second behind ready-made features; None: what the layout has, or 15 where every
-    feature has its own label. Where labels are times and the layout has no rate, it must be set."""
+    """Frames per second behind ready-made features; None: what the layout has, else 15. Beside
+    files of annotation tools and tables of times, it must be set unless these count frames."""
     frames_fps: Rate | None = None
     """Frames per second of frame folders; None: what the layout has."""
     group: str | None = None
@@ -102,7 +102,8 @@ class AnyLayoutConfig:
 
     @property
     def counted_fps(self) -> float:
-        """Rate of features that have a label each: seconds alone depend on it, no label does."""
+        """Rate of features where none is told. Labels that are counted depend on it in no way but
+        seconds; labels with times do, as in `activitynet`, and `csl check` doubts a wrong one."""
         return self.features_fps or 15.0
 
 

@@ -204,8 +204,7 @@ def _class_problems(dataset: Dataset, facts: list[VideoFacts]) -> list[str]:
         )
     counts = {f.video.id: f.class_frames_C for f in facts if f.class_frames_C is not None}
     is_folded = len(dataset.folds) > 1
-    # What one person alone does, the fold that audits this person can't have seen: that is a note.
-    lone = {name for name, own in _groups_of_classes(dataset, facts).items() if len(own) == 1}
+    lone = _lone_groups(dataset, facts)
     for fold in dataset.folds:
         trained = [counts[video] for video in fold.train if video in counts]
         if not trained:
@@ -216,20 +215,14 @@ def _class_problems(dataset: Dataset, facts: list[VideoFacts]) -> list[str]:
         problems += [
             f"class {name!r} never occurs in training{where}; no checkpoint can know it{way_out}"
             for name, count in zip(dataset.classes, seen_C, strict=True)
-            if count == 0 and not (is_folded and name in lone)
+            if count == 0 and name not in lone
         ]
     return problems
 
 
 def lone_classes(dataset: Dataset, facts: list[VideoFacts]) -> str | None:
     """A sentence on classes of one person or video alone, which no fold can learn and audit."""
-    if len(dataset.folds) == 1:
-        return None
-    lone = [
-        f"{name!r} ({next(iter(own))})"
-        for name, own in _groups_of_classes(dataset, facts).items()
-        if len(own) == 1
-    ]
+    lone = [f"{name!r} ({group})" for name, group in _lone_groups(dataset, facts).items()]
     if not lone:
         return None
     return (
@@ -238,14 +231,19 @@ def lone_classes(dataset: Dataset, facts: list[VideoFacts]) -> str | None:
     )
 
 
-def _groups_of_classes(dataset: Dataset, facts: list[VideoFacts]) -> dict[str, set[str]]:
-    """Who has frames of each class: people, or videos where these have no group."""
-    groups: dict[str, set[str]] = {name: set() for name in dataset.classes}
+def _lone_groups(dataset: Dataset, facts: list[VideoFacts]) -> dict[str, str]:
+    """Classes that one person, or one video without a group, alone has, and who that is.
+
+    The fold that audits them can't have seen these, however folds are drawn; none without folds.
+    """
+    if len(dataset.folds) == 1:
+        return {}
+    groups: dict[str, set[str]] = {}
     for found in facts:
         if found.class_frames_C is not None:
             for c in np.flatnonzero(found.class_frames_C):
-                groups[dataset.classes[c]].add(group_of(found.video))
-    return groups
+                groups.setdefault(dataset.classes[c], set()).add(group_of(found.video))
+    return {name: own.pop() for name, own in groups.items() if len(own) == 1}
 
 
 def _alike_names(classes: Sequence[str]) -> list[str]:

@@ -156,7 +156,7 @@ def with_even_folds(draft: Draft, dataset: Dataset, classes: Mapping[str, frozen
         draft,
         dataset=draft.dataset | {"fold_seed": seed},
         notes=draft.notes
-        | {"fold_seed": "makes folds of about the same size, whose models see every class"},
+        | {"fold_seed": "folds of about the same size, whose models see as many classes as can be"},
     )
 
 
