@@ -7,14 +7,16 @@ trained once for each fold; figures after fewer epochs are those of its first ch
 `defaults` are those before there were recipes; `quick` and `standard` are scorers and training as
 `csl init` writes them for the dataset, on a machine without GPU. Printed for `choosing` are every
 other person's videos with the errors of one planting, for `reporting` the others' with those of
-another; the score is the product's own, `aum_late_segment` of the ensemble of a temporal and the
-framewise scorer. Mean over datasets and kinds (mislabel, disorder), AUC / AP.
+another. Scores: `aum_late_segment` of the ensemble of a temporal and the framewise scorer, which
+decided before there were recipes, and the present rule's own over all scorers (`edits`: `suspicion`
+for mislabels, `order` for disorder). AUC / AP of both kinds, by dataset and their mean.
 """
 
 import argparse
 import json
 import time
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +31,13 @@ from csl_dist.config import RunConfig, ScorerConfig, TrainConfig, load_config
 from csl_dist.cost.recipes import RecipeName, chosen_settings, this_machine
 from csl_dist.data.facts import dataset_facts
 from csl_dist.data.layouts import open_dataset
+from csl_dist.data.splits import groups_of
 from csl_dist.evaluate.metrics import measured, truth_of_kind
 from csl_dist.evaluate.paper_tables import markdown
 from csl_dist.features.source import FeatureReader
+from csl_dist.flag.calibrate import trained_labels
+from csl_dist.flag.edit_rule import edit_flags, labelled_videos, learnt_edits
+from csl_dist.flag.edits.labelled import OtherLabels
 from csl_dist.predict.forward import group_log_probabilities
 from csl_dist.predict.trajectories import Group
 from csl_dist.score.ensemble import ensemble_scores
@@ -40,7 +46,7 @@ from csl_dist.training.inputs import Inputs, open_inputs
 from csl_dist.training.models import build_scorer
 from csl_dist.training.stage import training_of
 from csl_dist.training.train import train_epochs
-from csl_dist.types import FloatArray, Split
+from csl_dist.types import ErrorKind, FloatArray, Split
 
 PLANTING_SEEDS = {"choosing": 1, "reporting": 0}
 FRAMEWISE = "framewise"
@@ -131,16 +137,64 @@ def scores(inputs: Inputs, found: Trajectories, epochs: int) -> dict[str, FloatA
     return by_video
 
 
-def figures(inputs: Inputs, by_video: dict[str, FloatArray], which: str) -> dict[str, float]:
-    """AUC and average precision of every kind, on one half of the people."""
+@dataclass(frozen=True, slots=True)
+class InMemory:
+    """A trajectory as the rule reads it."""
+
+    epochs: list[int]
+    logp_ETC: npt.NDArray[np.float16]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.logp_ETC.shape
+
+    def read(self, start: int, stop: int) -> npt.NDArray[np.float32]:
+        return self.logp_ETC[:, start:stop].astype(np.float32)
+
+
+def rule_scores(
+    inputs: Inputs, found: dict[str, Trajectories], epochs: int
+) -> dict[ErrorKind, dict[str, FloatArray]]:
+    """What the rule `edits` gives each frame over the first checkpoints, by kind of error."""
+    run = inputs.run
+    every = max(1, run.config.train.epochs // MOST_CHECKPOINTS)
+    audited = inputs.labels.in_split(Split.AUDIT)
+    videos = labelled_videos(audited, groups_of(run.dataset.videos))
+    num_classes = len(run.dataset.classes)
+    others = OtherLabels([*trained_labels(inputs), *videos], num_classes=num_classes)
+
+    def trajectory_of(scorer: str, video: str) -> Any:
+        logp_ETC = found[scorer][video][: epochs // every]
+        return InMemory([every * (i + 1) for i in range(len(logp_ETC))], logp_ETC)
+
+    learnt = learnt_edits(
+        videos, others, trajectory_of, scorers=tuple(found), num_classes=num_classes
+    )
+    decided = edit_flags(
+        audited,
+        videos,
+        others,
+        trajectory_of,
+        learnt,
+        run.config.flag,
+        classes=tuple(run.dataset.classes),
+    )
+    rows = dict(zip((ErrorKind.MISLABEL, ErrorKind.DISORDER), (0, 1), strict=True))
+    return {kind: {v: own[row] for v, own in decided.frames.items()} for kind, row in rows.items()}
+
+
+def figures(
+    inputs: Inputs, by_kind: Mapping[ErrorKind, dict[str, FloatArray]], which: str
+) -> dict[str, float]:
+    """AUC and average precision of every kind by its own score, on one half of the people."""
     chosen = half(inputs.run.dataset.in_split(Split.AUDIT), which)
     annotations = [a for a in inputs.labels.in_split(Split.AUDIT) if a.video in chosen]
     labels = {a.video: a.labels_T for a in annotations}
     errors = [error for error in inputs.labels.known_errors() if error.video in chosen]
     lengths = {a.video: a.num_frames for a in annotations}
-    own = {video: by_video[video] for video in labels}
     found = {}
     for kind in KINDS:
+        own = {video: by_kind[kind][video] for video in labels}
         values = measured(truth_of_kind(kind, errors, lengths), own, labels, num_resamples=0)
         found[f"{kind} AUC"] = 100 * values["auc_micro"][0]
         found[f"{kind} AP"] = 100 * values["average_precision"][0]
@@ -168,33 +222,31 @@ def rows_of(dataset: str, setting: str, data: Path, work: Path) -> list[dict[str
     every = max(1, num_epochs // MOST_CHECKPOINTS)
     for epochs in [n for n in PREFIXES if every <= n <= num_epochs]:
         for which, inputs in runs.items():
-            own = {s: scores(inputs, found[s][0][which], epochs) for s in scorers}
-            for temporal in own.keys() - {FRAMEWISE}:
-                values = figures(inputs, ensemble_scores(own[temporal], own[FRAMEWISE]), which)
-                seconds = (found[temporal][1] + found[FRAMEWISE][1]) * epochs / num_epochs
+            for name, by_kind in scores_of(inputs, found, which, epochs).items():
+                seconds = sum(found[scorer][1] for scorer in found) * epochs / num_epochs
                 rows.append(
                     {"dataset": dataset, "setting": setting, "half": which, "epochs": epochs}
-                    | {"temporal": temporal, "seconds": round(seconds, 1)}
-                    | values
-                )
-            if len(own) > 2:
-                total = {
-                    v: np.mean([standard(own[s])[v] for s in own], axis=0) for v in own[FRAMEWISE]
-                }
-                seconds = sum(f[1] for f in found.values()) * epochs / num_epochs
-                rows.append(
-                    {"dataset": dataset, "setting": setting, "half": which, "epochs": epochs}
-                    | {"temporal": "mean of all", "seconds": round(seconds, 1)}
-                    | figures(inputs, total, which)
+                    | {"score": name, "seconds": round(seconds, 1)}
+                    | figures(inputs, by_kind, which)
                 )
     kept.write_text(json.dumps(rows))
     return rows
 
 
-def standard(by_video: dict[str, FloatArray]) -> dict[str, FloatArray]:
-    pooled = np.concatenate(list(by_video.values()))
-    mean, deviation = np.nanmean(pooled), np.nanstd(pooled)
-    return {video: (score_T - mean) / deviation for video, score_T in by_video.items()}
+def scores_of(
+    inputs: Inputs, found: dict[str, tuple[dict[str, Trajectories], float]], which: str, epochs: int
+) -> dict[str, Mapping[ErrorKind, dict[str, FloatArray]]]:
+    """By name, scores of frames for each kind of error."""
+    own = {scorer: scores(inputs, found[scorer][0][which], epochs) for scorer in found}
+    former = {
+        f"aum_late_segment, {name}": dict.fromkeys(
+            KINDS, ensemble_scores(own[name], own[FRAMEWISE])
+        )
+        for name in own
+        if name != FRAMEWISE
+    }
+    trajectories_of = {scorer: found[scorer][0][which] for scorer in found}
+    return {**former, "edits": rule_scores(inputs, trajectories_of, epochs)}
 
 
 def main() -> None:
@@ -211,10 +263,14 @@ def main() -> None:
         for dataset in arguments.datasets:
             rows += rows_of(dataset, setting, arguments.data, arguments.work)
     frame = pd.DataFrame(rows)
-    keys = ["half", "setting", "temporal", "epochs"]
+    for metric in ("AUC", "AP"):
+        frame[f"mean {metric}"] = frame[[f"{kind} {metric}" for kind in KINDS]].mean(axis=1)
+    keys = ["half", "setting", "score", "epochs"]
     means = frame.drop(columns="dataset").groupby(keys, sort=False).mean().round(1)
-    means["AP of both"] = means[[f"{kind} AP" for kind in KINDS]].mean(axis=1).round(1)
     print(markdown(means.reset_index()))
+    last = frame.groupby(["dataset", "setting"])["epochs"].transform("max") == frame["epochs"]
+    print()
+    print(markdown(frame[last & (frame["half"] == "reporting")].round(1)))
 
 
 if __name__ == "__main__":

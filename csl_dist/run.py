@@ -1,7 +1,6 @@
 """Run: a configuration, its dataset, and where its results go; what every stage starts from."""
 
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass
 
 from csl_dist.config import RunConfig
 from csl_dist.data.dataset import Dataset
@@ -21,8 +20,7 @@ class Run:
 
 def open_run(config: RunConfig) -> Run:
     """Reads the list of a dataset's videos; writes nothing. A label file is read once for all."""
-    dataset = open_dataset(config.dataset)
-    dataset = replace(dataset, read_track=cache(dataset.read_track))
+    dataset = open_dataset(config.dataset).remembered()
     return Run(config, RunPaths(Storage(config.root)), dataset)
 
 

@@ -159,7 +159,7 @@ def check(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
     from csl_dist.types import Split
 
     loaded = load_config(config, overrides)
-    dataset = read_dataset(loaded.dataset)
+    dataset = read_dataset(loaded.dataset).remembered()
     facts = []
     with progress_bar(console, "check: videos", total=len(dataset.videos)) as bar:
         for found in look_at_videos(dataset, loaded.dataset):

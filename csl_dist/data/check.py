@@ -77,6 +77,9 @@ def look_at_videos(dataset: Dataset, config: DatasetConfig) -> Iterator[VideoFac
         except CslError as error:
             return VideoFacts(video=video, problems=(*problems, str(error)))
 
+    if len(readable) == len(dataset.videos):
+        yield from map(look_at, dataset.videos)  # nothing is left to wait for
+        return
     with ThreadPoolExecutor(PROBE_THREADS) as pool:
         yield from pool.map(look_at, dataset.videos)
 

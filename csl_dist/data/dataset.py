@@ -3,7 +3,9 @@
 import csv
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TypeVar
 
 from csl_dist.data.tracks import TRIM_SHARE, LabelTrack
 from csl_dist.errors import DataError
@@ -11,6 +13,7 @@ from csl_dist.storage.files import is_url, read_bytes
 from csl_dist.storage.url import at_once
 from csl_dist.types import ErrorKind, IntArray, PlantedError, Span, Split, Timeline, Video
 
+Read = TypeVar("Read")
 FORM_ERRORS = (
     *(AttributeError, IndexError, KeyError, OverflowError, RecursionError, TypeError, ValueError),
     *(UnicodeError, MemoryError),
@@ -57,6 +60,10 @@ class Dataset:
     """How the layout stores features, for files that could be read either way."""
     known_segments: Callable[[Video], list[KnownSegment]] = no_known_segments
 
+    def remembered(self) -> "Dataset":
+        """The same, which reads each label file once."""
+        return replace(self, read_track=cache(self.read_track))
+
     def in_split(self, *splits: Split) -> list[Video]:
         return [video for video in self.videos if video.split in splits]
 
@@ -89,10 +96,13 @@ class Dataset:
         return track.at(timeline.times_T)
 
     def tracks(self, videos: Sequence[Video]) -> list[LabelTrack]:
-        """The labels of many videos; of files in a bucket, many are asked for at once."""
-        if any(is_url(video.labels) for video in videos):
-            return at_once(self.track, videos)
-        return [self.track(video) for video in videos]
+        """The labels of many videos."""
+        return self.each(self.track, videos)
+
+    def each(self, read: Callable[[Video], Read], videos: Sequence[Video]) -> list[Read]:
+        """What `read` makes of each video's labels; of a bucket's, many are asked for at once."""
+        in_bucket = any(is_url(video.labels) for video in videos)
+        return at_once(read, videos) if in_bucket else [*map(read, videos)]
 
     def track(self, video: Video) -> LabelTrack:
         """A video's labels; whatever is wrong with their form is told as such."""

@@ -9,7 +9,6 @@ from csl_dist.data.dataset import Dataset
 from csl_dist.data.splits import group_of
 from csl_dist.data.tracks import SegmentTrack
 from csl_dist.errors import CslError
-from csl_dist.storage.url import at_once
 from csl_dist.types import UNLABELLED, FloatArray, Media, Video, runs_of
 
 LOOKS_PER_SECOND = 10.0
@@ -44,7 +43,7 @@ class DatasetFacts:
 
 def dataset_facts(dataset: Dataset) -> DatasetFacts:
     """Reads all labels; a video whose labels can't be read is left out, `csl check` tells of it."""
-    found = at_once(lambda video: _steps(dataset, video), dataset.videos)
+    found = dataset.each(lambda video: _steps(dataset, video), dataset.videos)
     known = {v.id: own for v, own in zip(dataset.videos, found, strict=True) if own is not None}
     return DatasetFacts(
         seconds={video: seconds for video, (seconds, _, _) in known.items()},

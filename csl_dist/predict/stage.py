@@ -26,7 +26,7 @@ from csl_dist.predict.plan import (
 )
 from csl_dist.predict.pulse import Pulse, RecentRate, end_pulse, put_pulse
 from csl_dist.predict.trajectories import Rows
-from csl_dist.predict.units import PredictSlice, split_slices
+from csl_dist.predict.units import PredictSlice, split_slices, spread_over_groups
 from csl_dist.training.inputs import Inputs
 from csl_dist.types import Split
 
@@ -121,7 +121,8 @@ class RowPrediction:
         _lay_out_rows(inputs, plans, slices)
         bad_before, lost_before = len(self._bad), self._num_lost - pool.num_lost
         begun = time.monotonic()
-        for done in pool.run(split_slices(slices, pool.num_actors), prefetch=True):
+        tasks = spread_over_groups(split_slices(slices, pool.num_actors), pool.num_actors)
+        for done in pool.run(tasks, prefetch=True):
             now = time.monotonic()
             self._busy_seconds += now - begun
             begun = now

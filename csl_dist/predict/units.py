@@ -7,6 +7,7 @@ produces the same bytes.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby, zip_longest
 
 from csl_dist.predict.trajectories import Group
 from csl_dist.storage.ledger import Unit
@@ -66,6 +67,19 @@ def split_slices(slices: Sequence[PredictSlice], at_least: int) -> list[PredictS
         # Every other unit: groups are ordered by length, and halves shall be alike.
         parts += [replace(largest, units=largest.units[i::2]) for i in (0, 1)]
     return parts
+
+
+def spread_over_groups(slices: Sequence[PredictSlice], num_workers: int) -> list[PredictSlice]:
+    """An order in which workers begin with different groups, whose features each decodes once.
+
+    So many groups at a time, since the features of a few stay in memory.
+    """
+    by_group = [list(own) for _, own in groupby(slices, key=lambda part: part.units[0].group)]
+    spread: list[PredictSlice] = []
+    for first in range(0, len(by_group), num_workers):
+        turns = zip_longest(*by_group[first : first + num_workers])
+        spread += [part for turn in turns for part in turn if part is not None]
+    return spread
 
 
 def row_of(checkpoint: CheckpointInfo, features: str, num_frames: int, numbers: str) -> str:

@@ -14,7 +14,14 @@ from csl_dist.predict.forward import (
 )
 from csl_dist.predict.plan import refuse_leakage
 from csl_dist.predict.trajectories import Group
-from csl_dist.predict.units import PredictSlice, PredictUnit, plan_groups, row_of, split_slices
+from csl_dist.predict.units import (
+    PredictSlice,
+    PredictUnit,
+    plan_groups,
+    row_of,
+    split_slices,
+    spread_over_groups,
+)
 from csl_dist.training.batches import padded_batch, windows_of
 from csl_dist.training.checkpoints import CheckpointInfo
 from csl_dist.training.models import ModelSpec, build_scorer
@@ -252,6 +259,13 @@ def test_slices_are_split_for_workers_that_would_have_none(num_workers: int) -> 
 def test_largest_slice_is_split_first() -> None:
     parts = split_slices([made_slice(1, [10, 20]), made_slice(2, [100, 200])], 3)
     assert sorted(part.num_frames for part in parts) == [30, 100, 200]
+
+
+def test_workers_begin_with_different_groups() -> None:
+    a, b, c = ([made_slice(epoch, [length]) for epoch in (1, 2)] for length in (10, 20, 30))
+    spread = spread_over_groups([*a, *b, *c], num_workers=2)
+    assert spread == [a[0], b[0], a[1], b[1], *c]
+    assert spread_over_groups([*a, *b, *c], num_workers=1) == [*a, *b, *c]
 
 
 def test_weights_of_another_model_are_named() -> None:
