@@ -1,7 +1,8 @@
 """Tables of stored audits: what findings are worth beside rivals."""
 
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,15 @@ from real_data import DATASETS
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from csl_dist.data.mistakes import PlantedKind
-from csl_dist.flag.edits.findings import (
-    LIST_OF,
-    RIGHT_KINDS,
-    ListName,
+from csl_dist.flag.edit_calibration import SHOWN
+from csl_dist.flag.edits.findings import LIST_OF, RIGHT_KINDS, ListName
+from csl_dist.flag.edits.probability import (
+    DATASET_DEVIATION,
+    ProbabilityCurve,
+    expected_right,
+    fit_curve,
+    with_reviews,
 )
-from csl_dist.flag.edits.probability import fit_curve, with_reviews
 from csl_dist.types import FloatArray
 
 
@@ -242,30 +246,11 @@ class Report:
             ]
         ]
         for dataset in self.datasets:
-            calibration = fit_curve(
-                [
-                    pair
-                    for s, run in self.runs.items()
-                    if s.dataset != dataset
-                    and self._is_calibrated_on(s, list_name)
-                    and len((pair := self._odds(run, list_name, self.videos(run, other=True)))[0])
-                    >= 10
-                ]
-            )
             for label, wanted in RELIABILITY.items():
-                columns: list[list[float]] = []
-                for s, run in self.runs.items():
-                    if s.dataset != dataset or not wanted(s):
-                        continue
-                    # An audit counts all its findings; promises are checked on the half alone.
-                    every_N, _ = self._odds(run, list_name, list(range(len(run["videos"]))))
-                    odds_N, right_N = self._odds(run, list_name, self.videos(run))
-                    if len(odds_N) < 20:
-                        continue
-                    excess = calibration.excess(every_N)
-                    columns.append(
-                        _reliability(calibration.probability(odds_N, excess=excess), right_N)
-                    )
+                columns = [
+                    _reliability(probability_N, right_N)
+                    for probability_N, right_N in self._promises(dataset, wanted, list_name)
+                ]
                 if columns:
                     with np.errstate(all="ignore"):
                         mean = np.nanmean(np.array(columns), axis=0)
@@ -273,6 +258,62 @@ class Report:
                         [dataset, label, *("-" if np.isnan(x) else f"{x:.2f}" for x in mean)]
                     )
         return markdown(lines)
+
+    def interval_table(self) -> str:
+        """How often "of the first 20 flags about 8 to 17 are right" holds, which is promised four
+        times in five; by dataset, and of it where errors are few."""
+        lines = [["", "statements", "hold", "too high", "too low", "few errors", "hold", "width"]]
+        total: list[_Statement] = []
+        for dataset in [*self.datasets, None]:
+            made = total
+            if dataset is not None:
+                made = [
+                    _Statement.of(probability_N, right_N, is_few=label in FEW_ERRORS)
+                    for label, wanted in RELIABILITY.items()
+                    if label not in OTHER_LISTS
+                    for probability_N, right_N in self._promises(dataset, wanted, ListName.STEPS)
+                    if (probability_N >= 0.5).any()
+                ]
+                total += made
+            few = [one for one in made if one.is_few]
+            lines.append(
+                [
+                    dataset or "all",
+                    str(len(made)),
+                    f"{_mean([one.holds for one in made]):.2f}",
+                    str(sum(one.right < one.low for one in made)),
+                    str(sum(one.right > one.high for one in made)),
+                    str(len(few)),
+                    f"{_mean([one.holds for one in few]):.2f}",
+                    f"{_mean([one.width for one in made]):.2f}",
+                ]
+            )
+        return markdown(lines)
+
+    def _promises(
+        self, dataset: str, wanted: Callable[[Setting], bool], list_name: ListName
+    ) -> Iterator[tuple[FloatArray, Any]]:
+        """Of each audit, probabilities by the other datasets' constants, and which findings are
+        right; surest first."""
+        calibration = self._curve_without(dataset, list_name)
+        for s, run in self.runs.items():
+            if s.dataset != dataset or not wanted(s):
+                continue
+            # An audit counts all its findings; promises are checked on the half alone.
+            every_N, _ = self._odds(run, list_name, list(range(len(run["videos"]))))
+            odds_N, right_N = self._odds(run, list_name, self.videos(run))
+            if len(odds_N) >= 20:
+                excess = calibration.excess(every_N)
+                yield calibration.probability(odds_N, excess=excess), right_N
+
+    def _curve_without(self, dataset: str, list_name: ListName) -> ProbabilityCurve:
+        """Constants fitted on the other datasets, on the half that is not told about."""
+        pairs = [
+            self._odds(run, list_name, self.videos(run, other=True))
+            for s, run in self.runs.items()
+            if s.dataset != dataset and self._is_calibrated_on(s, list_name)
+        ]
+        return fit_curve([pair for pair in pairs if len(pair[0]) >= 10])
 
     @staticmethod
     def _is_calibrated_on(setting: Setting, list_name: ListName) -> bool:
@@ -322,6 +363,43 @@ RELIABILITY: dict[str, Callable[[Setting], bool]] = {
     "swap": lambda s: s.kind == PlantedKind.SWAP,
     "no errors": lambda s: s.kind == "none",
 }
+
+
+OTHER_LISTS = ("shift", "swap")
+"""Settings whose errors are no steps."""
+FEW_ERRORS = ("few", "mix, a fifth of the rate", "no errors")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Statement:
+    """What an audit says of its first flags of steps, as rounded numbers, and what is true."""
+
+    num_flags: int
+    low: int
+    high: int
+    right: int
+    is_few: bool
+
+    @classmethod
+    def of(cls, probability_N: FloatArray, right_N: Any, *, is_few: bool) -> "_Statement":
+        num_flags = min(SHOWN, int((probability_N >= 0.5).sum()))
+        _, low, high = expected_right(probability_N[:num_flags], DATASET_DEVIATION)
+        return cls(
+            num_flags=num_flags,
+            low=round(low),
+            high=round(high),
+            right=int(right_N[:num_flags].sum()),
+            is_few=is_few,
+        )
+
+    @property
+    def holds(self) -> bool:
+        return self.low <= self.right <= self.high
+
+    @property
+    def width(self) -> float:
+        """Of the interval, as a share of the flags."""
+        return (self.high - self.low) / self.num_flags
 
 
 def _reliability(probability_N: FloatArray, right_N: Any) -> list[float]:

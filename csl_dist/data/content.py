@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from csl_dist.errors import DataError, StorageError
-from csl_dist.storage.files import open_file, place, signature
+from csl_dist.storage.files import listed_signature, open_file, place
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.url import at_once
 from csl_dist.types import fingerprint
@@ -59,7 +59,7 @@ class Contents:
     def shape(self, source: str, file: str, read: Callable[[str], Shape]) -> Shape:
         """Shape of the array that `source` names in a file; read again where the file changed."""
         try:
-            seen = fingerprint(signature(file))
+            seen = fingerprint(listed_signature(file))
         except (OSError, StorageError):
             return read(source)  # says what is wrong
         if self._shapes.get(source, ("", None))[0] != seen:
@@ -74,7 +74,8 @@ class Contents:
     def _known(self, path: str, files: list[str], *, sampled: bool = False) -> str:
         try:
             # Callers ask for many files at once; threads of their own are for folders alone.
-            found = at_once(signature, files) if len(files) > 1 else [*map(signature, files)]
+            each = at_once if len(files) > 1 else map
+            found = list(each(listed_signature, files))
             seen = fingerprint(list(zip(files, found, strict=True)))
             if self._noted.get(path, ("", ""))[0] != seen:
                 self._noted[path] = seen, self._digest(path, files, sampled)
@@ -88,7 +89,7 @@ class Contents:
     def _digest(path: str, files: list[str], sampled: bool) -> str:
         digest = hashlib.blake2b(digest_size=16)
         for file in files:
-            size = signature(file)[0]
+            size = listed_signature(file)[0]
             name = "" if file == path else file.removeprefix(path).lstrip("/")
             digest.update(f"{name} {size} ".encode())
             with open_file(file) as opened:

@@ -24,14 +24,15 @@ class Listing:
         self.storage = Storage(url)
 
     @cached_property
-    def sizes(self) -> dict[str, int]:
-        return dict(self.storage.list_sizes())
+    def facts(self) -> dict[str, tuple[int, str]]:
+        """Size and version of each key."""
+        return self.storage.list_facts()
 
     @cached_property
     def folders(self) -> dict[str, list[str]]:
         """Names in each folder, by its key; "" is the URL itself."""
         found: dict[str, dict[str, None]] = {"": {}}
-        for key in sorted(self.sizes):
+        for key in sorted(self.facts):
             path = PurePosixPath(key)
             for inner, outer in zip((path, *path.parents), path.parents, strict=False):
                 name = "" if str(outer) == "." else str(outer)
@@ -104,7 +105,7 @@ class UrlPath:
     def is_file(self) -> bool:
         if not self._listing.is_listable:
             return bool(self._key) and self._listing.storage.exists(self._key)
-        return self._key in self._listing.sizes
+        return self._key in self._listing.facts
 
     def is_dir(self) -> bool:
         return self._listing.is_listable and self._key in self._listing.folders
@@ -117,7 +118,7 @@ class UrlPath:
         """Files below whose last parts match, at any depth."""
         self._refuse_unlisted()
         start = f"{self._key}/" if self._key else ""
-        for key in self._listing.sizes:
+        for key in self._listing.facts:
             if key.startswith(start) and fnmatch.fnmatchcase(f"/{key}", f"*/{pattern}"):
                 yield UrlPath(self._listing, key)
 
@@ -132,6 +133,11 @@ class UrlPath:
                 if fnmatch.fnmatchcase(inner.name, part)
             ]
         return iter(found)
+
+    def listed_facts(self) -> tuple[int, str] | None:
+        """Size and version, if its folder has been listed and has it; no request."""
+        listed: dict[str, tuple[int, str]] = vars(self._listing).get("facts", {})
+        return listed.get(self._key)
 
     def relative_to(self, other: object) -> PurePosixPath:
         return PurePosixPath(str(self)).relative_to(PurePosixPath(str(other)))
@@ -244,6 +250,13 @@ def signature(file: str) -> tuple[int, str]:
         return facts.st_size, f"{facts.st_mtime_ns} {facts.st_ctime_ns}"
     storage, key = split_url(file)
     return storage.facts(key)
+
+
+def listed_signature(file: str) -> tuple[int, str]:
+    """The same as of when the dataset was listed: of a bucket, no request for each file."""
+    path = place(file) if is_url(file) else None
+    known = path.listed_facts() if isinstance(path, UrlPath) else None
+    return known or signature(file)
 
 
 def real_path(path: str) -> str:

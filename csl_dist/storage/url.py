@@ -124,11 +124,9 @@ class Storage:
     def facts(self, key: str) -> tuple[int, str]:
         """Bytes of a key, and its version; StorageError where there is none."""
 
-        def found() -> tuple[int, str]:
-            facts = obstore.head(self.store(create=False), key)
-            return facts["size"], facts["e_tag"] or str(facts["last_modified"])
-
-        return self.attempt("read", key, found)
+        return self.attempt(
+            "read", key, lambda: _size_and_version(obstore.head(self.store(create=False), key))
+        )
 
     def reader(self) -> Callable[[str], Buffer | None]:
         """Reads keys through a store that is opened once; None where there is no such key."""
@@ -219,13 +217,17 @@ class Storage:
 
     def list_sizes(self, prefix: str = "") -> list[tuple[str, int]]:
         """Every key below a prefix, and its number of bytes."""
+        return [(key, size) for key, (size, _) in self.list_facts(prefix).items()]
 
-        def listed() -> list[tuple[str, int]]:
+    def list_facts(self, prefix: str = "") -> dict[str, tuple[int, str]]:
+        """`facts` of every key below a prefix."""
+
+        def listed() -> dict[str, tuple[int, str]]:
             store = self.store(create=False)
             pages = obstore.list(store, prefix or None, chunk_size=KEYS_PER_PAGE)
-            return [(entry["path"], entry["size"]) for page in pages for entry in page]
+            return {entry["path"]: _size_and_version(entry) for page in pages for entry in page}
 
-        return self.attempt("list", prefix, lambda: _unless_missing(listed, []))
+        return self.attempt("list", prefix, lambda: _unless_missing(listed, {}))
 
     def exists(self, key: str) -> bool:
         def found() -> bool:
@@ -238,8 +240,7 @@ class Storage:
         """What changes whenever a key is written anew; None where there is none."""
 
         def found() -> str | None:
-            facts = obstore.head(self.store(create=False), key)
-            return facts["e_tag"] or str(facts["last_modified"])
+            return _size_and_version(obstore.head(self.store(create=False), key))[1]
 
         return self.attempt("read", key, lambda: _unless_missing(found, None))
 
@@ -344,6 +345,10 @@ class _RangeReader(io.RawIOBase):
         buffer[: len(data)] = data
         self._at += len(data)
         return len(data)
+
+
+def _size_and_version(facts: Mapping[str, Any]) -> tuple[int, str]:
+    return facts["size"], facts["e_tag"] or str(facts["last_modified"])
 
 
 def _file_bytes(path: str) -> bytes:

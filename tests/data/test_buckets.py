@@ -133,6 +133,34 @@ def test_video_in_a_bucket_has_the_same_frames_and_is_read_in_ranges(
     assert contents.of_video(far.source) == contents.of_video(near.source)
 
 
+def test_contents_that_are_noted_take_no_request_a_file(
+    tmp_path: Path, upload: Upload, proxy: FaultyProxy
+) -> None:
+    folder, names = tmp_path / "data", [f"v{i}" for i in range(6)]
+    rows = "".join(f"{name},{name}.npy,{name}.txt,{FPS}\n" for name in names)
+    touch(folder / "manifest.csv", f"id,source,labels,fps\n{rows}")
+    for number, name in enumerate(names):
+        np.save(folder / f"{name}.npy", np.full((4, 3), number, np.float32))
+        touch(folder / f"{name}.txt", "cut\nstir\nstir\ncut\n")
+    url = upload(folder)
+    config, contents = ManifestConfig(path=url), Contents()
+
+    def digests() -> list[str]:
+        videos = open_dataset(config).videos
+        return [feature_content(video.source, contents) for video in videos]
+
+    first = digests()
+    assert len(set(first)) == len(names)
+    proxy.requests.clear()
+    assert digests() == first
+    asked = [path for _, path in proxy.requests if ".npy" in path]
+    assert asked == []
+    Storage(url).put("v2.npy", Storage(url).read("v3.npy"))
+    assert [old == new for old, new in zip(first, digests(), strict=True)] == [
+        name != "v2" for name in names
+    ]
+
+
 def test_check_reads_everything_from_the_bucket(filmed: Path, upload: Upload) -> None:
     config = ManifestConfig(path=upload(filmed))
     [found] = look_at_videos(open_dataset(config), config)
