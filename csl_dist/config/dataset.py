@@ -81,7 +81,8 @@ class AnyLayoutConfig:
     """Label entries per second; None: what the layout has, or the rate of the features."""
     features_fps: Rate | None = None
     """Frames per second behind ready-made features; None: what the layout has, else 15. Beside
-    files of annotation tools and tables of times, it must be set unless these count frames."""
+    labels with times, such as ActivityNet's, files of annotation tools and tables, it must be set
+    unless these count frames."""
     frames_fps: Rate | None = None
     """Frames per second of frame folders; None: what the layout has."""
     group: str | None = None
@@ -102,8 +103,8 @@ class AnyLayoutConfig:
 
     @property
     def counted_fps(self) -> float:
-        """Rate of features where none is told. Labels that are counted depend on it in no way but
-        seconds; labels with times do, as in `activitynet`, and `csl check` doubts a wrong one."""
+        """Rate of features beside labels that are counted, which depend on it in nothing but what
+        seconds are shown."""
         return self.features_fps or 15.0
 
 

@@ -1,6 +1,7 @@
 """Layouts on small files in their true formats, with the oddities that real files have."""
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from csl_dist.config import (
 )
 from csl_dist.data.documents.document import Parsed
 from csl_dist.data.formats.egoper import FORMAT as EGOPER
+from csl_dist.data.init import draft_config
 from csl_dist.data.layouts import open_dataset, read_dataset
 from csl_dist.data.layouts.cholec80 import PHASES, read_phases
 from csl_dist.data.layouts.mstcn import read_bundle, read_mapping
@@ -295,6 +297,27 @@ def test_activitynet_reads_segments_and_audits_validation_without_a_test_set(
     assert [v.split for v in dataset.videos] == [Split.TRAIN, Split.AUDIT]
     track = dataset.read_track(dataset.videos[0])
     assert track.at(np.array([0.0, 0.5, 1.0, 2.5])).tolist() == [-1, 1, -1, 0]
+
+
+def test_rate_of_features_beside_activitynets_times_is_guessed_or_must_be_told(
+    tmp_path: Path,
+) -> None:
+    config = write_activitynet(tmp_path)
+    path = Path(config.path)
+    content = json.loads(path.read_text())
+    content["database"]["v2"]["duration"] = 6.0
+    path.write_text(json.dumps(content))
+    shutil.rmtree(tmp_path / "videos")
+    (tmp_path / "features").mkdir()
+    for name, seconds in (("v1", 4), ("v2", 6)):
+        np.save(tmp_path / f"features/{name}.npy", np.zeros((30 * seconds, 7), np.float32))
+    with pytest.raises(DataError, match=r"how many features a second .* set dataset\.features_fps"):
+        open_dataset(config)
+    drafted = draft_config("activitynet", tmp_path, tmp_path / "csl.yaml")
+    assert drafted.dataset["features_fps"] == 30.0
+    assert drafted.notes["features_fps"].startswith("a guess")
+    [video, _] = open_dataset(replace(config, features_fps=30.0)).videos
+    assert video.source_fps == 30.0
 
 
 def test_activitynet_segment_that_ends_before_it_starts_is_refused(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ Time between segments is unlabelled. Media lie in `dataset.media`, or in `videos
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,13 +18,17 @@ from csl_dist.data.layouts.document_files import DocumentFiles
 from csl_dist.data.layouts.label_files import files_at
 from csl_dist.data.layouts.label_sets import tracks_of
 from csl_dist.data.layouts.layout import Draft, FolderLayout, Parts, refuse_missing
+from csl_dist.data.media.rates import guessed_features_rate
 from csl_dist.data.media.sources import (
+    DEFAULT_FRAMES_FPS,
     MediaNeed,
     find_features,
     find_frames,
     find_video,
     made_video,
+    refuse_unknown_rate,
 )
+from csl_dist.data.tracks import last_second
 from csl_dist.storage.files import AnyPath, place, read_bytes
 from csl_dist.types import Media, Split, Video
 
@@ -51,7 +56,12 @@ class ActivityNetLayout(FolderLayout):
     def draft(self, path: AnyPath, out: Path) -> Draft:
         refuse_missing(self, path)
         file = files_at(path, FORMAT, looked_into=True)[0]
-        return Draft(layout=self.name, dataset={"path": file}, notes={})
+        dataset: dict[str, object] = {"path": file}
+        notes: dict[str, str] = {}
+        rate = _guessed_rate(ActivityNetConfig(path=str(file)))
+        if rate is not None:
+            dataset["features_fps"], notes["features_fps"] = rate
+        return Draft(layout=self.name, dataset=dataset, notes=notes)
 
     def open(self, config: ActivityNetConfig, need: MediaNeed) -> Dataset:
         path = place(config.path)
@@ -71,6 +81,7 @@ class ActivityNetLayout(FolderLayout):
             if video is None:
                 problems.append(f"{where}: no media in {config.media or path.parent}")
                 continue
+            refuse_unknown_rate(video, need, config.path)
             videos.append(video)
         # Datasets whose test labels are secret have only validation videos to audit.
         if not any(video.split is Split.AUDIT for video in videos):
@@ -117,7 +128,7 @@ def _find(
     def folder(name: str) -> AnyPath:
         return place(config.media) if config.media else place(config.path).parent / name
 
-    frames_fps = config.frames_fps or float(entry.get("fps") or config.counted_fps)
+    frames_fps = config.frames_fps or float(entry.get("fps") or DEFAULT_FRAMES_FPS)
     return made_video(
         video_id,
         split,
@@ -129,10 +140,23 @@ def _find(
             Media.FRAMES: (_either(find_frames, folder("frames"), video_id), frames_fps),
             Media.FEATURES: (
                 _either(find_features, folder("features"), video_id),
-                config.counted_fps,
+                config.features_fps or 0.0,
             ),
         },
     )
+
+
+def _guessed_rate(config: ActivityNetConfig) -> tuple[float, str] | None:
+    """The rate of ready features, where there are some, by the lengths that the file has."""
+    document = read_database(place(config.path))
+    files, last = {}, {}
+    by_video = groupby(document.segments, key=lambda segment: segment.video)
+    for video_id, own in by_video:
+        video = _find(video_id, document.database[video_id], Split.AUDIT, config, "required")
+        if video is not None and video.media is Media.FEATURES:
+            files[video_id] = video.source
+            last[video_id] = document.about[video_id].seconds or last_second(own)
+    return guessed_features_rate(files, last) if files else None
 
 
 def _as_audit(video: Video) -> Video:

@@ -19,7 +19,7 @@ from csl_dist.data.layouts.label_files import files_at
 from csl_dist.data.layouts.label_sets import LabelSets, SegmentTracks, Who, read_sets
 from csl_dist.data.layouts.layout import DEFAULT_FOLDS, Draft, refuse_missing
 from csl_dist.data.media.rates import guessed_features_rate, guessed_label_rate
-from csl_dist.data.media.sources import MediaFinder, MediaNeed
+from csl_dist.data.media.sources import MediaFinder, MediaNeed, refuse_unknown_rate
 from csl_dist.data.tracks import last_second
 from csl_dist.errors import DataError
 from csl_dist.storage.files import AnyPath, place
@@ -80,11 +80,7 @@ class DocumentLayout:
                     "set dataset.media to their folder"
                 )
                 continue
-            if need == "required" and made.media is Media.FEATURES and not made.source_fps:
-                raise DataError(
-                    f"{config.path}: nothing says how many features a second there are in files "
-                    f"such as {made.source}; set dataset.features_fps"
-                )
+            refuse_unknown_rate(made, need, config.path)
             videos.append(
                 replace(
                     made,

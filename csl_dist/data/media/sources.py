@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
+from csl_dist.errors import DataError
 from csl_dist.storage.files import AnyPath, is_url, place
 from csl_dist.types import Media, Split, Video
 
@@ -91,6 +92,15 @@ def made_video(
                 source_fps=fps,
             )
     return None if need == "required" else Video(id=video_id, split=split, labels=labels, source="")
+
+
+def refuse_unknown_rate(video: Video, need: MediaNeed, path: str) -> None:
+    """Refuses ready features beside labels with times, where nothing says how dense they are."""
+    if need == "required" and video.media is Media.FEATURES and not video.source_fps:
+        raise DataError(
+            f"{path}: nothing says how many features a second there are in files such as "
+            f"{video.source}; set dataset.features_fps"
+        )
 
 
 MEDIA_FOLDERS = ("videos", "video", "frames", "features", "kinematics", "media")
