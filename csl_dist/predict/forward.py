@@ -111,14 +111,24 @@ def load_weights(scorer: Scorer, weights: State, checkpoint: CheckpointInfo) -> 
         ) from error
 
 
+LEAST_INTEGER_WEIGHTS = 1 << 17
+"""Weights of a layer from which on its product is faster in integers than all that comes with it.
+Smaller ones stay as they are: those of `tiny`, `framewise` and the classifier head."""
+
+
 def in_integers(scorer: Scorer, checkpoint: CheckpointInfo) -> Scorer:
-    """A filled model whose layers multiply 8-bit integers, scaled by each batch's own range."""
+    """A filled model whose large layers multiply 8-bit integers, scaled by each batch's range."""
     # As integers, weights that are not numbers would give numbers.
     if not all(parameter.isfinite().all() for parameter in scorer.parameters()):
         raise _diverged(checkpoint)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torchao is to replace it, and has no such kernels yet
-        quantized: Scorer = quantize_dynamic(scorer, {torch.nn.Linear}, dtype=torch.qint8)
+        large = {
+            name
+            for name, part in scorer.named_modules()
+            if isinstance(part, torch.nn.Linear) and part.weight.numel() >= LEAST_INTEGER_WEIGHTS
+        }
+        quantized: Scorer = quantize_dynamic(scorer, large, dtype=torch.qint8) if large else scorer
     return quantized
 
 

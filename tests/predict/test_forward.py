@@ -212,10 +212,11 @@ def test_checkpoint_that_gives_nan_is_named() -> None:
 
 def test_integers_give_nearly_the_same_and_refuse_what_is_no_number() -> None:
     torch.manual_seed(0)
-    scorer, group = build_scorer(SPEC).eval(), one_group(dict.fromkeys(LENGTHS, "f"))
+    spec = replace(SPEC, arguments={"preset": "small"})
+    scorer, group = build_scorer(spec).eval(), one_group(dict.fromkeys(LENGTHS, "f"))
     exact, fast = (
         group_log_probabilities(
-            one, group, read_features, model=SPEC, batch_frames=64, device=CPU
+            one, group, read_features, model=spec, batch_frames=64, device=CPU
         ).ravel()
         for one in (scorer, in_integers(scorer, checkpoint()))
     )
@@ -225,6 +226,11 @@ def test_integers_give_nearly_the_same_and_refuse_what_is_no_number() -> None:
         next(scorer.parameters())[0] = torch.nan
     with pytest.raises(CheckpointError, match="epoch-0001 gives NaN"):
         in_integers(scorer, checkpoint())
+
+
+def test_small_layers_stay_exact_because_integers_gain_nothing_there() -> None:
+    scorer = build_scorer(SPEC).eval()
+    assert in_integers(scorer, checkpoint()) is scorer
 
 
 def made_slice(epoch: int, lengths: list[int]) -> PredictSlice:
