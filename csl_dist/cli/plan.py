@@ -55,7 +55,7 @@ def plan(
     overrides: Overrides = [],  # noqa: B006
 ) -> None:
     """Estimate units, arithmetic, storage, hours and cost of a run."""
-    from csl_dist.cli import tables
+    from csl_dist.cli.tables.cost import plan_table, rates_table
     from csl_dist.cost.footage import supposed_footage
     from csl_dist.cost.machines import GPUS, Machines
     from csl_dist.cost.plan import dollars_of, plan_run
@@ -89,11 +89,11 @@ def plan(
         rates=measured,
     )
     stages = plan_run(loaded, footage, machines)
-    console.print(tables.plan_table(stages))
+    console.print(plan_table(stages))
     if measured is None:
         basis = f"{100 * utilisation:g} % of the peak of {gpu_type}"
     else:
-        console.print(tables.rates_table(measured))
+        console.print(rates_table(measured))
         basis = f"rates measured on {measured.device}"
     if machines.on_cores and price is None:
         say(
