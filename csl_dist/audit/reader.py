@@ -34,7 +34,8 @@ from csl_dist.measures import (
     SUSPICION,
     base_and_smoothing,
 )
-from csl_dist.predict.trajectories import Location, Trajectory, TrajectoryStore
+from csl_dist.predict.published import Location, Trajectory
+from csl_dist.predict.trajectories import TrajectoryStore
 from csl_dist.score.ensemble import Scale, ensemble_score
 from csl_dist.score.formulas import (
     chosen_rows,

@@ -23,7 +23,7 @@ OUTLYING_DEVIATIONS = 6.0
 
 
 class Trajectory(Protocol):
-    """What is read of a trajectory; `csl_dist.predict.trajectories.Trajectory` is one."""
+    """What is read of a trajectory; `csl_dist.predict.published.Trajectory` is one."""
 
     epochs: list[int]
 
