@@ -28,7 +28,7 @@ from torch.nn.functional import cross_entropy
 from csl_dist.cluster.session import connect
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import parse_config
-from csl_dist.cost.plan import forward_flops
+from csl_dist.cost.flops import forward_flops
 from csl_dist.predict.plan import plan_scorers
 from csl_dist.predict.stage import predict, prediction_pool, publish, row_prediction
 from csl_dist.storage.url import Storage

@@ -21,7 +21,7 @@ from figures import parser_of, positive, print_figures, seconds_of
 from csl_dist.audit.reader import Audit, open_audit
 from csl_dist.config import ManifestConfig, RunConfig, ScorerConfig
 from csl_dist.pipeline import put_run
-from csl_dist.predict.trajectories import chunk_frames
+from csl_dist.predict.compaction import chunk_frames
 from csl_dist.training.inputs import open_inputs
 from csl_dist.types import Split
 

@@ -12,9 +12,10 @@ from typing import Any
 
 from rich.console import Console
 
+from csl_dist.audit.damage import Damage, Kind, forget, settle
 from csl_dist.audit.reader import open_audit
 from csl_dist.audit.revision import AuditStore
-from csl_dist.audit.verify import Damage, Kind, forget, forget_damage, settle
+from csl_dist.audit.verify import forget_damage
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import RunConfig
 from csl_dist.errors import (

@@ -4,10 +4,10 @@ Reading needs no Ray, no model and no dataset, and writes nothing. A run in prog
 too: `missing` says what it lacks, and what is asked for and not there yet is a NotReadyError.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,8 @@ import pandas as pd
 from csl_dist.audit.frames import FrameScores
 from csl_dist.audit.notebook import Flags, audit_html
 from csl_dist.audit.revision import AuditStore
-from csl_dist.audit.seen import SeenLabels, seen_table
+from csl_dist.audit.seen import SeenLabels, order_of_classes, seen_table
+from csl_dist.audit.stored import StoredVideos
 from csl_dist.config import COMMITTEE
 from csl_dist.data.layouts import listed_in
 from csl_dist.errors import DataError, NotReadyError, nearest
@@ -34,22 +35,15 @@ from csl_dist.measures import (
     SUSPICION,
     base_and_smoothing,
 )
-from csl_dist.predict.trajectories import Location, Trajectory, TrajectoryStore
+from csl_dist.predict.published import Trajectory
 from csl_dist.score.ensemble import Scale, ensemble_score
-from csl_dist.score.formulas import (
-    chosen_rows,
-    frame_scores,
-    smooth,
-    smoothed_as_named,
-    trajectory_blocks,
-)
+from csl_dist.score.formulas import chosen_rows, late_classes, rescored, smoothed_as_named
 from csl_dist.score.settings import AuditSettings
-from csl_dist.score.store import ScoreStore, Versions
 from csl_dist.score.under import LabelledTrajectory, Labels, class_ids
 from csl_dist.storage.output import OutputFolder
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.run_file import read_run_file, read_run_videos
-from csl_dist.storage.url import Storage, key_part
+from csl_dist.storage.url import Storage
 from csl_dist.strategies import Strategy
 from csl_dist.types import (
     Annotation,
@@ -59,14 +53,11 @@ from csl_dist.types import (
     PlantedError,
     Split,
     Video,
-    spans_where,
 )
 
 if TYPE_CHECKING:
     import xarray as xr
 
-MAX_KEPT = 256
-"""Videos, times scorers, whose labels and open trajectories an audit keeps: about 0.1 GB."""
 MAX_ORDERING = 50
 """Videos whose labels tell in which order steps come."""
 
@@ -103,10 +94,14 @@ class Audit:
             self.classes = self._record.classes
             videos = self._audits.videos(self.revision)
         self.videos_by_id = {video.id: video for video in videos}
-        self._scores = ScoreStore(self.paths.scores)
-        self._trajectory = lru_cache(MAX_KEPT)(self._read_trajectory)
-        self._annotated = lru_cache(MAX_KEPT)(self._read_annotation)
-        self._weights: dict[tuple[str, int], FloatArray] = {}
+        self._stored = StoredVideos(
+            self._audits,
+            self.revision,
+            self._record,
+            self.paths,
+            videos=[video.id for video in self.held_out_videos()],
+            scorers=self.scorers,
+        )
 
     def __repr__(self) -> str:
         num_videos = len(self.held_out_videos())
@@ -178,16 +173,7 @@ class Audit:
         if self._record is not None:
             sweep = self._record.sweep
             return [f"audit {self.revision} {sweep.sentence()}"] if sweep else []
-        sentences = []
-        wanted = [video.id for video in self.held_out_videos()]
-        for scorer in self.scorers:
-            published = self._store(scorer).published_fingerprints()
-            without = [video for video in wanted if key_part(video) not in published]
-            sentences += _lacking(without, len(wanted), f"trajectory of {scorer}")
-            known = self._versions[scorer]
-            without = [video for video in wanted if video not in known]
-            sentences += _lacking(without, len(wanted), f"score of {scorer}")
-        return [*sentences, "there are no flags yet"]
+        return [*self._stored.missing(), "there are no flags yet"]
 
     def videos(self) -> pd.DataFrame:
         """The audited videos, worst first; NaN where a video has no score yet.
@@ -271,9 +257,8 @@ class Audit:
         """Every stored score of a video, a row a frame. Higher is more suspicious."""
         scorer = self._scorer(scorer)
         annotation = self.annotation(video, scorer=scorer)
-        store, made = self._scores, self._version(video, scorer)
-        names = store.names(video, scorer, made)
-        columns = {name: store.read(video, scorer, name, made) for name in names}
+        names = self._stored.score_names(video, scorer)
+        columns = {name: self._stored.score(video, scorer, name) for name in names}
         if self.settings.scorer == COMMITTEE and video in self._frames:
             columns |= {name: self._frames.read(video, name) for name in FRAME_SCORES}
         classes = np.array([*self.classes, ""], dtype=object)
@@ -301,13 +286,21 @@ class Audit:
             raise DataError(f"there is no score {name!r}; {known}")
         scorer = self._scorer(scorer)
         base, smoothing = base_and_smoothing(name)
-        score_T = self._scores.read(video, scorer, base, self._version(self._known(video), scorer))
+        score_T = self._stored.score(self._known(video), scorer, base)
         if labels is None and not smoothing:
             return score_T
         labels_T = self.annotation(video, scorer=scorer).labels_T
         if labels is not None:
             given_T = class_ids(labels, self.classes, video, len(labels_T))
-            score_T = self._rescored(video, scorer, base, score_T, given_T)
+            score_T = rescored(
+                score_T,
+                base,
+                self.log_probabilities(video, scorer=scorer),
+                self._loss_weights(video, scorer),
+                before_T=labels_T,
+                after_T=given_T,
+                strategy=self.config.score.checkpoints,
+            )
             labels_T = given_T
         window = self.config.score.window
         return smoothed_as_named(score_T, labels_T, smoothing=smoothing, window=window)
@@ -365,7 +358,7 @@ class Audit:
 
     def annotation(self, video: str, *, scorer: str | None = None) -> Annotation:
         """The labels and times of a video's frames, as this audit saw them."""
-        return self._annotated(video, self._scorer(scorer))[0]
+        return self._annotated(video, scorer)[0]
 
     def csl(
         self,
@@ -439,36 +432,19 @@ class Audit:
 
     def log_probabilities(self, video: str, *, scorer: str | None = None) -> Trajectory:
         """The stored trajectory of a video, which is read as asked for and knows no labels."""
-        return self._trajectory(self._known(video), self._scorer(scorer))
+        return self._stored.trajectory(self._known(video), self._scorer(scorer))
 
     def predicted(self, video: str, *, scorer: str | None = None) -> IntArray:
         """The likeliest class (T,) over the later half of the checkpoints, whatever the labels."""
         trajectory = self.log_probabilities(video, scorer=scorer)
-        strategy = self.config.score.checkpoints
-        probability_TC = np.concatenate(
-            [
-                np.exp(logp_ETC[len(logp_ETC) // 2 :], dtype=np.float64).mean(axis=0)
-                for _, logp_ETC in trajectory_blocks(trajectory, strategy=strategy)
-            ]
-        )
-        # As for scores: a single frame that looks like another step is no step.
-        smoothed = [smooth(column_T, self.config.score.window) for column_T in probability_TC.T]
-        return np.argmax(smoothed, axis=0)
+        own = self.config.score
+        return late_classes(trajectory, own.checkpoints, window=own.window)
 
     @cached_property
     def class_order(self) -> list[int]:
         """All class ids in the order in which the steps of these videos come, on average."""
-        places: dict[int, list[float]] = {}
-        for video in self.held_out_videos()[:MAX_ORDERING]:
-            try:
-                labels_T = self.annotation(video.id).labels_T
-            except NotReadyError:
-                continue
-            for label in np.unique(labels_T):
-                place = float(np.flatnonzero(labels_T == label).mean()) / len(labels_T)
-                places.setdefault(int(label), []).append(place)
-        ids = range(len(self.classes))
-        return sorted(ids, key=lambda i: float(np.mean(places.get(i, [np.inf]))))
+        annotations = self._stored_annotations(self.held_out_videos()[:MAX_ORDERING])
+        return order_of_classes((a.labels_T for a in annotations), len(self.classes))
 
     def to_xarray(
         self, video: str, *, frames: slice | int | None = None, scorer: str | None = None
@@ -501,59 +477,31 @@ class Audit:
 
     def class_weights(self, video: str, *, scorer: str | None = None) -> FloatArray:
         """Weights (C,) of the loss when the scorer behind a video was trained."""
-        return self._annotated(video, self._scorer(scorer))[1]
+        return self._annotated(video, scorer)[1]
 
     def labels_from(self, video: str) -> str | None:
         """Where a video's corrected labels came from; None for the dataset's own."""
         return self.record.labels.get(self._known(video))
 
-    @cached_property
-    def _versions(self) -> Versions:
-        """Which version of its scores each video has; before the first audit, what is there."""
-        if self._record is not None:
-            return self._record.scores
-        done = {unit.name: unit.fingerprint for unit in self._scores.done()}
-        return {
-            scorer: {
-                video.id: done[name]
-                for video in self.held_out_videos()
-                if (name := ScoreStore.unit(video.id, scorer, "").name) in done
-            }
-            for scorer in self.scorers
-        }
-
-    def _version(self, video: str, scorer: str) -> str:
-        if video not in self._versions[scorer]:
-            raise NotReadyError(f"video {video!r} has no scores of {scorer} yet; run `csl audit`")
-        return self._versions[scorer][video]
-
-    def _read_annotation(self, video: str, scorer: str) -> tuple[Annotation, FloatArray]:
-        made = self._version(self._known(video), scorer)
-        return self._scores.read_annotation(video, scorer, made)
-
-    def _read_trajectory(self, video: str, scorer: str) -> Trajectory:
-        store = self._store(scorer)
-        location = self._locations.get(scorer, {}).get(key_part(video))
-        if location is not None and not store.is_there(location):
-            location = None  # a later run has more checkpoints of the video
-        return store.trajectory(video, location)
-
-    @cached_property
-    def _locations(self) -> dict[str, dict[str, Location]]:
-        return self._audits.locations(self.revision) if self.revision else {}
+    def _annotated(self, video: str, scorer: str | None) -> tuple[Annotation, FloatArray]:
+        scorer = self._scorer(scorer)
+        return self._stored.annotated(self._known(video), scorer)
 
     @cached_property
     def seen(self) -> SeenLabels:
         """Labels of all videos that are scored so far."""
-        return self._seen or SeenLabels(seen_table(self._stored_annotations()))
+        return self._seen or SeenLabels(
+            seen_table(self._stored_annotations(self.held_out_videos()))
+        )
 
     @cached_property
     def _seen(self) -> SeenLabels | None:
         """The same where the audit has them in one place."""
         return self._audits.seen(self.revision) if self.revision else None
 
-    def _stored_annotations(self) -> Iterator[Annotation]:
-        for video in self.held_out_videos():
+    def _stored_annotations(self, videos: Sequence[Video]) -> Iterator[Annotation]:
+        """Of those videos that have come as far as that."""
+        for video in videos:
             with suppress(NotReadyError):
                 yield self.annotation(video.id)
 
@@ -562,26 +510,7 @@ class Audit:
         use_weights = self.config.score.weighted if weighted is None else weighted
         if not use_weights:
             return np.ones(len(self.classes))
-        # Those of one training, which all videos of a fold have in common.
-        training = scorer, self.log_probabilities(video, scorer=scorer).fold
-        if training not in self._weights:
-            self._weights[training] = self.class_weights(video, scorer=scorer)
-        return self._weights[training]
-
-    def _rescored(
-        self, video: str, scorer: str, base: str, score_T: FloatArray, labels_T: IntArray
-    ) -> FloatArray:
-        """A stored score (T,) with the frames that have another label now computed anew."""
-        annotated_T = self.annotation(video, scorer=scorer).labels_T
-        weights_C = self._loss_weights(video, scorer)
-        trajectory = self._trajectory(video, scorer)
-        strategy = self.config.score.checkpoints
-        rescored_T = score_T.copy()
-        for span in spans_where(labels_T != annotated_T):
-            for frames, logp_ETC in trajectory_blocks(trajectory, strategy=strategy, span=span):
-                scores = frame_scores(logp_ETC, labels_T[frames], weights_C)
-                rescored_T[frames] = scores[base]
-        return rescored_T
+        return self._stored.training_weights(video, scorer)
 
     def _video_facts(self, video: str) -> tuple[float, float, float, float]:
         try:
@@ -592,9 +521,6 @@ class Audit:
         except NotReadyError:
             return np.nan, np.nan, np.nan, np.nan
         return frame_facts(annotation, score_T)
-
-    def _store(self, scorer: str) -> TrajectoryStore:
-        return TrajectoryStore(self.paths.scorer(scorer))
 
     def _scorer(self, scorer: str | None) -> str:
         if scorer is not None and scorer not in self.scorers:
@@ -625,10 +551,3 @@ def _frame_range(frames: slice | int | None, num_frames: int, video: str) -> ran
     if span.step != 1 or not span:
         raise DataError(f"frames {frames} are not a range within the {num_frames:,} of {video!r}")
     return span
-
-
-def _lacking(videos: list[str], total: int, what: str) -> list[str]:
-    if not videos:
-        return []
-    names = ", ".join(videos[:5]) + (", …" if videos[5:] else "")
-    return [f"{len(videos)} of {total} videos have no {what} yet ({names})"]

@@ -23,7 +23,7 @@ from csl_dist.flag.edits.labelled import LabelledVideo, segments_table, videos_o
 from csl_dist.flag.record import FILES, AuditRecord
 from csl_dist.flag.rules import with_all_columns
 from csl_dist.predict.catalog import Locations, catalog_table, locations_in
-from csl_dist.predict.trajectories import Location
+from csl_dist.predict.published import Location
 from csl_dist.score.store import ScoreStore
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.run_file import put_videos, read_videos

@@ -73,3 +73,13 @@ class SeenLabels:
 
     def _of(self, video: str, *columns: str) -> list[npt.NDArray[Any]]:
         return [self._columns[name][self._rows[video]] for name in columns]
+
+
+def order_of_classes(labels: Iterable[IntArray], num_classes: int) -> list[int]:
+    """All class ids in the order in which the steps of these videos come, on average."""
+    places: dict[int, list[float]] = {}
+    for labels_T in labels:
+        for label in np.unique(labels_T):
+            place = float(np.flatnonzero(labels_T == label).mean()) / len(labels_T)
+            places.setdefault(int(label), []).append(place)
+    return sorted(range(num_classes), key=lambda i: float(np.mean(places.get(i, [np.inf]))))

@@ -1,22 +1,20 @@
 """Verify: everything that a run root holds, compared with the hashes that were written with it.
 
-What is damaged is named, with what would be made again for it. Forgetting it takes its record
-away, so that the next command makes it again, from the same inputs and so with the same bytes;
-until one has, `damage.json` tells of it.
+What is damaged is named, with what would be made again for it.
 """
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from csl_dist.audit.damage import Damage, Kind, damage_of, forget, removed
 from csl_dist.audit.revision import AuditStore
-from csl_dist.errors import VERIFY, CslError, DamagedError, StorageError
+from csl_dist.errors import CslError, DamagedError, StorageError
 from csl_dist.features.catalog import CatalogEntry, catalog, damages, remove
 from csl_dist.predict.trajectories import TrajectoryStore
 from csl_dist.run import feature_storage
@@ -37,45 +35,6 @@ from csl_dist.training.checkpoints import CheckpointStore
 from csl_dist.training.opened import training_record
 
 
-class Kind(StrEnum):
-    """What a run root holds; each is made again by a command."""
-
-    RUN = "run"
-    FEATURES = "features"
-    CHECKPOINTS = "checkpoints"
-    TRAJECTORIES = "trajectories"
-    SCORES = "scores"
-    AUDITS = "audits"
-    REVIEWS = "reviews"
-
-
-REMADE_BY = {
-    Kind.RUN: "the next command on the config writes it again",
-    Kind.FEATURES: "`csl extract` makes the features of this video again",
-    Kind.CHECKPOINTS: "`csl train` trains these epochs again",
-    Kind.TRAJECTORIES: "`csl audit` predicts it again",
-    Kind.SCORES: "`csl audit` scores it again",
-    Kind.AUDITS: "`csl audit` makes a new audit",
-    Kind.REVIEWS: "nothing can make decisions again: restore a copy, or try `sqlite3 … .recover`",
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Damage:
-    """Something that is not as it was written."""
-
-    kind: Kind
-    what: str
-    """Names it, and what is wrong."""
-    remade: str
-    """What makes it again."""
-    forget: Callable[[], bool | None] | None
-    """Takes it away, so that it is made again; True where it is whole at once. None where nothing
-    that is in the root can make it again."""
-    is_removed: bool = False
-    """Whether it was taken away before, and is not made again yet."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """One stored thing to read and compare."""
@@ -94,126 +53,22 @@ def checks(root: str) -> list[Check]:
     """All that there is to compare below a run root, also of earlier configs."""
     paths = RunPaths(Storage(root))
     keys = [key.split("/") for key in paths.root.list_keys()]
-    found = _run_checks(paths)
-    # A shared store is checked too; without a readable run.json, the root's own.
-    store = paths.features
-    with contextlib.suppress(CslError):
-        store = feature_storage(read_run_config(root))
-    found += [
-        Check(
-            kind=Kind.FEATURES,
-            places=(
-                f"{store.url}/{entry.encoder}/{entry.key}",
-                f"{store.url}/{entry.encoder}/records/videos/{entry.key.replace('/', '@')}.json",
-            ),
-            find=partial(_feature_damages, store, entry),
-        )
-        for entry in catalog(store)
-        if entry.stored is not None or entry.damage is not None
+    return [
+        *_run_checks(paths),
+        *_feature_checks(paths),
+        *_checkpoint_checks(paths, keys),
+        *_trajectory_checks(paths, keys),
+        *_score_checks(paths),
+        *_audit_checks(paths),
+        *_review_checks(paths),
+        *_removed_checks(paths),
     ]
-    found += _checkpoint_checks(paths, keys)
-    scorers = {parts[0] for parts in keys if parts[1:2] in (["records"], ["groups"])}
-    for scorer in sorted(scorers - {paths.scores.url.rsplit("/", 1)[1]}):
-        found += _trajectory_checks(TrajectoryStore(paths.root.child(scorer)), paths, scorer)
-    scores = ScoreStore(paths.scores)
-    found += [
-        Check(
-            kind=Kind.SCORES,
-            places=(
-                f"{paths.scores.url}/{unit.name}/{unit.fingerprint}",
-                f"{paths.scores.url}/records/{unit.name}@{unit.fingerprint}.json",
-            ),
-            find=partial(_score_damages, paths, unit),
-        )
-        for unit in sorted(scores.done(), key=lambda unit: (unit.name, unit.fingerprint))
-    ]
-    found += [
-        Check(
-            kind=Kind.AUDITS,
-            places=(paths.audit(number).url,),
-            find=partial(_audit_damages, AuditStore(paths), number),
-        )
-        for number in AuditStore(paths).numbers()
-    ]
-    return found + _review_checks(paths) + _removed_checks(paths)
 
 
 def forget_damage(root: str, place: str) -> list[Damage]:
     """Takes away what is damaged at a place, or in the folder of it; what that was."""
     found = [damage for check in checks(root) if check.concerns(place) for damage in check.find()]
     return forget(root, found)
-
-
-def forget(root: str, found: Sequence[Damage]) -> list[Damage]:
-    """Takes away what is damaged, and keeps a list of what is to be made again; what it took."""
-    storage = Storage(root)
-    taken = [damage for damage in found if damage.forget is not None and not damage.is_removed]
-    waiting = _waiting(storage)
-    _put_removed(storage, [*waiting, *taken])  # first: what a kill leaves undone is listed
-    left = [damage for damage in taken if damage.forget is not None and not damage.forget()]
-    _put_removed(storage, [*waiting, *left])
-    return taken
-
-
-def settle(root: Storage, kinds: Collection[Kind]) -> None:
-    """All that a command makes of these kinds is there: none of them is to be made again."""
-    _put_removed(root, [damage for damage in _waiting(root) if damage.kind not in kinds])
-
-
-def _removed(root: Storage) -> list[Damage]:
-    """What was damaged, is gone, and is not made again yet."""
-    if not root.exists(RunPaths.DAMAGE):
-        return []
-    return root.read_json(
-        RunPaths.DAMAGE,
-        lambda content: [
-            Damage(
-                kind=Kind(told["kind"]),
-                what=told["what"],
-                remade=told["remade"],
-                forget=lambda: None,
-                is_removed=True,
-            )
-            for told in content["removed"]
-        ],
-    )
-
-
-def _waiting(root: Storage) -> list[Damage]:
-    """The same; none where the list itself is damaged, as every stage plans its work anew."""
-    try:
-        return _removed(root)
-    except DamagedError:
-        return []
-
-
-def _put_removed(root: Storage, damages: Sequence[Damage]) -> None:
-    told = {d.what: {"kind": d.kind, "what": d.what, "remade": d.remade} for d in damages}
-    if told:
-        root.put_json(RunPaths.DAMAGE, {"removed": list(told.values())})
-    elif root.exists(RunPaths.DAMAGE):
-        root.delete(RunPaths.DAMAGE)
-
-
-def _removed_checks(paths: RunPaths) -> list[Check]:
-    """A check of the list of what was removed."""
-
-    def find() -> list[Damage]:
-        try:
-            return _removed(paths.root)
-        except DamagedError as error:
-            return [_damage(Kind.RUN, str(error), _written_anew)]
-
-    place = f"{paths.root.url}/{RunPaths.DAMAGE}"
-    found = paths.root.exists(RunPaths.DAMAGE)
-    return [Check(kind=Kind.RUN, places=(place,), find=find)] if found else []
-
-
-def _damage(
-    kind: Kind, what: str, forget: Callable[[], bool | None] | None, remade: str | None = None
-) -> Damage:
-    what = what.replace(VERIFY, "")  # that is what is being done
-    return Damage(kind=kind, what=what, remade=remade or REMADE_BY[kind], forget=forget)
 
 
 def _written_anew() -> bool:
@@ -230,10 +85,10 @@ def _run_checks(paths: RunPaths) -> list[Check]:
                 return []  # another check's: the digest of one file is in another
             if error.place.endswith(RunPaths.IDENTITY):
                 remade = "restore a copy: without it decisions of reviewers are not found"
-                return [_damage(Kind.RUN, str(error), None, remade)]
+                return [damage_of(Kind.RUN, str(error), None, remade)]
             # The config is in run.json alone; the rest is written by that.
             forget = None if error.place.endswith(RunPaths.RUN) else _written_anew
-            return [_damage(Kind.RUN, str(error), forget)]
+            return [damage_of(Kind.RUN, str(error), forget)]
         return []
 
     reads: dict[str, Callable[[], object]] = {
@@ -249,13 +104,32 @@ def _run_checks(paths: RunPaths) -> list[Check]:
     ]
 
 
+def _feature_checks(paths: RunPaths) -> list[Check]:
+    # A shared store is checked too; without a readable run.json, the root's own.
+    store = paths.features
+    with contextlib.suppress(CslError):
+        store = feature_storage(read_run_config(paths.root.url))
+    return [
+        Check(
+            kind=Kind.FEATURES,
+            places=(
+                f"{store.url}/{entry.encoder}/{entry.key}",
+                f"{store.url}/{entry.encoder}/records/videos/{entry.key.replace('/', '@')}.json",
+            ),
+            find=partial(_feature_damages, store, entry),
+        )
+        for entry in catalog(store)
+        if entry.stored is not None or entry.damage is not None
+    ]
+
+
 def _feature_damages(store: Storage, entry: CatalogEntry) -> list[Damage]:
     where = f"features of video {entry.video!r} (encoder {entry.encoder})"
     spans = [] if entry.stored is None else next(iter(damages(store, [entry])))
     reason = entry.damage or f"frames {', '.join(spans)} are not as they were written"
     if entry.damage is None and not spans:
         return []
-    return [_damage(Kind.FEATURES, f"{where}: {reason}", partial(remove, store, [entry]))]
+    return [damage_of(Kind.FEATURES, f"{where}: {reason}", partial(remove, store, [entry]))]
 
 
 def _checkpoint_checks(paths: RunPaths, keys: Sequence[Sequence[str]]) -> list[Check]:
@@ -290,25 +164,31 @@ def _training_damages(folder: Storage) -> list[Damage]:
     except DamagedError as error:
         remade = "`csl train` writes it again, and trains nothing that is there"
         forget = partial(folder.delete, RunPaths.TRAINING)
-        return [_damage(Kind.CHECKPOINTS, str(error), forget, remade)]
+        return [damage_of(Kind.CHECKPOINTS, str(error), forget, remade)]
     return []
 
 
 def _epoch_damages(store: CheckpointStore, place: str) -> list[Damage]:
     return [
-        _damage(Kind.CHECKPOINTS, f"{place}, epoch {epoch}: {why}", partial(store.remove, epoch))
+        damage_of(Kind.CHECKPOINTS, f"{place}, epoch {epoch}: {why}", partial(store.remove, epoch))
         for epoch, why in store.damages()
     ]
 
 
-def _trajectory_checks(store: TrajectoryStore, paths: RunPaths, scorer: str) -> list[Check]:
-    folder = paths.root.child(scorer)
+def _trajectory_checks(paths: RunPaths, keys: Sequence[Sequence[str]]) -> Iterator[Check]:
+    scorers = {parts[0] for parts in keys if parts[1:2] in (["records"], ["groups"])}
+    for scorer in sorted(scorers - {paths.scores.url.rsplit("/", 1)[1]}):
+        yield from _checks_of_scorer(paths.root.child(scorer), scorer)
+
+
+def _checks_of_scorer(folder: Storage, scorer: str) -> list[Check]:
+    store = TrajectoryStore(folder)
 
     def find(part: str) -> list[Damage]:
         why = store.damage(part)
         forget = partial(store.remove, part)
         what = f"trajectory of {part} under {scorer}: {why}"
-        return [] if why is None else [_damage(Kind.TRAJECTORIES, what, forget)]
+        return [] if why is None else [damage_of(Kind.TRAJECTORIES, what, forget)]
 
     def find_rows() -> list[Damage]:
         try:
@@ -316,7 +196,7 @@ def _trajectory_checks(store: TrajectoryStore, paths: RunPaths, scorer: str) -> 
         except StorageError as error:
             reasons = [str(error)]
         what = f"rows in the making under {scorer}: "
-        return [_damage(Kind.TRAJECTORIES, what + why, store.remove_rows) for why in reasons[:1]]
+        return [damage_of(Kind.TRAJECTORIES, what + why, store.remove_rows) for why in reasons[:1]]
 
     rows = tuple(f"{folder.url}/{name}" for name in ("rows.zarr", "groups", "records/rows"))
     return [
@@ -335,13 +215,28 @@ def _trajectory_checks(store: TrajectoryStore, paths: RunPaths, scorer: str) -> 
     ]
 
 
+def _score_checks(paths: RunPaths) -> list[Check]:
+    done = ScoreStore(paths.scores).done()
+    return [
+        Check(
+            kind=Kind.SCORES,
+            places=(
+                f"{paths.scores.url}/{unit.name}/{unit.fingerprint}",
+                f"{paths.scores.url}/records/{unit.name}@{unit.fingerprint}.json",
+            ),
+            find=partial(_score_damages, paths, unit),
+        )
+        for unit in sorted(done, key=lambda unit: (unit.name, unit.fingerprint))
+    ]
+
+
 def _score_damages(paths: RunPaths, unit: Unit) -> list[Damage]:
     store = ScoreStore(paths.scores)
     why = store.damage(unit)
     if why is None:
         return []
     what = f"scores of {unit.name.replace('/', ' under ')}: {why}"
-    return [_damage(Kind.SCORES, what, partial(_rescore, paths, unit))]
+    return [damage_of(Kind.SCORES, what, partial(_rescore, paths, unit))]
 
 
 def _rescore(paths: RunPaths, unit: Unit) -> bool:
@@ -379,13 +274,24 @@ def _users(paths: RunPaths, unit: Unit) -> Iterator[tuple[AuditSettings, str, st
                         yield record.settings, video, scorer
 
 
+def _audit_checks(paths: RunPaths) -> list[Check]:
+    return [
+        Check(
+            kind=Kind.AUDITS,
+            places=(paths.audit(number).url,),
+            find=partial(_audit_damages, AuditStore(paths), number),
+        )
+        for number in AuditStore(paths).numbers()
+    ]
+
+
 def _audit_damages(store: AuditStore, number: int) -> list[Damage]:
     remade = {
         RunPaths.METRICS: "`csl evaluate` measures again",
         RunPaths.FLAGS_CSV: "it is written again from flags.parquet",
     }
     return [
-        _damage(
+        damage_of(
             Kind.AUDITS,
             f"audit {number}: {why}",
             partial(store.repair, number, key),
@@ -423,6 +329,20 @@ def _review_checks(paths: RunPaths) -> list[Check]:
         except sqlite3.Error as error:
             answer = str(error)
         what = f"decisions of reviewers in {file}: {answer}"
-        return [] if answer == "ok" else [_damage(Kind.REVIEWS, what, None)]
+        return [] if answer == "ok" else [damage_of(Kind.REVIEWS, what, None)]
 
     return [Check(kind=Kind.REVIEWS, places=(str(file),), find=find)]
+
+
+def _removed_checks(paths: RunPaths) -> list[Check]:
+    """A check of the list of what was removed."""
+
+    def find() -> list[Damage]:
+        try:
+            return removed(paths.root)
+        except DamagedError as error:
+            return [damage_of(Kind.RUN, str(error), _written_anew)]
+
+    place = f"{paths.root.url}/{RunPaths.DAMAGE}"
+    found = paths.root.exists(RunPaths.DAMAGE)
+    return [Check(kind=Kind.RUN, places=(place,), find=find)] if found else []

@@ -145,7 +145,7 @@ def _parsed(text: str, out: Path) -> "RunConfig":
 @app.command(rich_help_panel="Dataset")
 def check(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
     """Read every label, probe every video, and print what is there and what is wrong."""
-    from csl_dist.cli import tables
+    from csl_dist.cli.tables.dataset import class_table, dataset_table
     from csl_dist.cluster.progress import progress_bar
     from csl_dist.data.check import (
         all_problems,
@@ -166,7 +166,7 @@ def check(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
             facts.append(found)
             bar.advance()
     lines = summaries(dataset, facts)
-    console.print(tables.dataset_table(lines), tables.class_table(dataset.classes, lines))
+    console.print(dataset_table(lines), class_table(dataset.classes, lines))
     for note in dataset.notes:
         say(note)
     for sentence in (orientation(facts), doubtful_rate(facts), lone_classes(dataset, facts)):

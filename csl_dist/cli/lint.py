@@ -117,7 +117,7 @@ def _require(holds: bool, otherwise: str) -> None:
 
 
 def _print(result: "LintResult", top: int, files: dict[str, Path]) -> None:
-    from csl_dist.cli.lint_tables import agreement_table, closing_line, kind_tables, notes
+    from csl_dist.cli.tables.lint import agreement_table, closing_line, kind_tables, notes
 
     for table in kind_tables(result, top=top, width=console.width):
         console.print(table)

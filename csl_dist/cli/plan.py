@@ -12,7 +12,7 @@ from csl_dist.storage.output import output_file
 
 if TYPE_CHECKING:
     from csl_dist.config import RunConfig
-    from csl_dist.cost.plan import Footage
+    from csl_dist.cost.footage import Footage
     from csl_dist.cost.rates import Rates
 
 
@@ -55,8 +55,10 @@ def plan(
     overrides: Overrides = [],  # noqa: B006
 ) -> None:
     """Estimate units, arithmetic, storage, hours and cost of a run."""
-    from csl_dist.cli import tables
-    from csl_dist.cost.plan import GPUS, Machines, dollars_of, plan_run, supposed_footage
+    from csl_dist.cli.tables.cost import plan_table, rates_table
+    from csl_dist.cost.footage import supposed_footage
+    from csl_dist.cost.machines import GPUS, Machines
+    from csl_dist.cost.plan import dollars_of, plan_run
     from csl_dist.data.layouts import listed_in
     from csl_dist.features.encoders import output_width
 
@@ -87,11 +89,11 @@ def plan(
         rates=measured,
     )
     stages = plan_run(loaded, footage, machines)
-    console.print(tables.plan_table(stages))
+    console.print(plan_table(stages))
     if measured is None:
         basis = f"{100 * utilisation:g} % of the peak of {gpu_type}"
     else:
-        console.print(tables.rates_table(measured))
+        console.print(rates_table(measured))
         basis = f"rates measured on {measured.device}"
     if machines.on_cores and price is None:
         say(
@@ -137,7 +139,7 @@ def _rates(
 def footage_of(config: "RunConfig") -> "Footage":
     """What the dataset holds."""
     from csl_dist.cluster.progress import progress_bar
-    from csl_dist.cost.plan import Footage, copied_ids
+    from csl_dist.cost.footage import Footage, copied_ids
     from csl_dist.cost.storage import USUAL_SHARES, tried_shares
     from csl_dist.data.check import look_at_videos
     from csl_dist.data.layouts import open_dataset

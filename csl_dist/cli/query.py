@@ -187,12 +187,10 @@ def _frames(text: str | None) -> slice | int | None:
 
 def _print(table: "pd.DataFrame", form: Form) -> None:
     if form is Form.TABLE:
-        from csl_dist.cli import tables
+        from csl_dist.cli.tables.results import flag_table, frame_table
 
         is_flags = "rank" in table.columns
-        console.print(
-            tables.flag_table(table, width=console.width) if is_flags else tables.frame_table(table)
-        )
+        console.print(flag_table(table, width=console.width) if is_flags else frame_table(table))
     elif form is Form.JSON:
         sys.stdout.write(table.to_json(orient="records", indent=2, double_precision=6) + "\n")
     else:

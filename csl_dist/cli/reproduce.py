@@ -43,7 +43,7 @@ def reproduce(
 ) -> None:
     """Run the paper's protocol and print its tables."""
     base = load_writable(config, overrides)
-    from csl_dist.cli import tables
+    from csl_dist.cli.tables.paper import paper_table
     from csl_dist.evaluate.brought import named_folders
     from csl_dist.evaluate.paper import published_for
     from csl_dist.evaluate.paper_tables import TITLES, latex, markdown, paper_tables
@@ -71,7 +71,7 @@ def reproduce(
         paths.tables.put(f"{name}.md", markdown(table).encode())
         paths.tables.put(f"{name}.csv", table.to_csv(index=False).encode())
         paths.tables.put(f"{name}.tex", latex(table).encode())
-        console.print(tables.paper_table(TITLES[name], table, width=console.width))
+        console.print(paper_table(TITLES[name], table, width=console.width))
     say(f"tables: {paths.tables.url}")
 
 

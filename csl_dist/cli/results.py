@@ -15,13 +15,13 @@ from csl_dist.errors import ConfigError
 def status(root: Root) -> None:
     """Show how far a run is."""
     from csl_dist.audit.status import preliminary, run_status
-    from csl_dist.cli import tables
+    from csl_dist.cli.tables.results import status_table
     from csl_dist.predict.pulse import read_pulse
     from csl_dist.storage.lock import holder_of
     from csl_dist.storage.paths import RunPaths
     from csl_dist.storage.url import Storage
 
-    console.print(tables.status_table(run_status(root)))
+    console.print(status_table(run_status(root)))
     paths = RunPaths(Storage(root))
     holder, pulse = holder_of(paths), read_pulse(paths)
     if holder is not None:
@@ -97,7 +97,7 @@ def relabel(
     from csl_dist.audit.reader import open_audit
     from csl_dist.audit.relabel import UnchangedLabelsError
     from csl_dist.audit.relabel import relabel as relabel_run
-    from csl_dist.cli import tables
+    from csl_dist.cli.tables.results import corrections_table, flag_table
     from csl_dist.report import write_report
     from csl_dist.storage.lock import RootLock
     from csl_dist.storage.paths import RunPaths
@@ -110,7 +110,7 @@ def relabel(
             # An earlier command may have been killed between its audit and its report.
             write_report(open_audit(root))
             raise
-    console.print(tables.corrections_table(made.corrections))
+    console.print(corrections_table(made.corrections))
     lower = made.corrections.score_after < made.corrections.score_before
     below = made.corrections.below_threshold
     is_below = (
@@ -126,7 +126,7 @@ def relabel(
     )
     if len(made.still_suspicious):
         say("still suspicious in the corrected videos:")
-        console.print(tables.flag_table(made.still_suspicious, width=console.width))
+        console.print(flag_table(made.still_suspicious, width=console.width))
     number, earlier = made.after.revision, made.before.revision
     say(f"audit {number}: {write_report(made.after)}; audit {earlier} stays: --revision {earlier}")
 
@@ -150,13 +150,13 @@ app.add_typer(audits, name="audits", rich_help_panel="Results")
 def list_audits(root: Root) -> None:
     """List the audits of a run, and what changed from one to the next."""
     from csl_dist.audit.changes import audit_lines
-    from csl_dist.cli import tables
+    from csl_dist.cli.tables.results import audits_table
 
     lines = audit_lines(root)
     if not lines:
         say(f"{root} has no audit yet; run `csl audit` on its config")
         return
-    console.print(tables.audits_table(lines))
+    console.print(audits_table(lines))
 
 
 @audits.command("rm")
@@ -187,16 +187,16 @@ def diff(
     """Show which flags came, went and moved from one audit to another."""
     from csl_dist.audit.changes import flag_changes
     from csl_dist.audit.reader import open_audit
-    from csl_dist.cli import tables
+    from csl_dist.cli.tables.results import flag_table, frame_table
 
     changes = flag_changes(open_audit(root, revision=first), open_audit(root, revision=second))
     for heading, flags in (("came", changes.came), ("went", changes.went)):
         if len(flags):
             say(f"{heading}: {len(flags)}")
-            console.print(tables.flag_table(flags, width=console.width))
+            console.print(flag_table(flags, width=console.width))
     if len(changes.moved):
         say(f"moved: {len(changes.moved)}")
-        console.print(tables.frame_table(changes.moved))
+        console.print(frame_table(changes.moved))
     say(
         f"flags: {len(changes.came)} came, {len(changes.went)} went, {len(changes.moved)} moved, "
         f"{changes.num_same} stayed"

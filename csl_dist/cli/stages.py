@@ -152,7 +152,7 @@ def _run_all(config: "RunConfig", command: str, verbose: bool) -> None:
 
 def _say_ahead(inputs: "Inputs") -> None:
     """Says what is left to do and how long it takes; refuses what the disk has no room for."""
-    from csl_dist.cli import tables
+    from csl_dist.cli.tables.cost import forecast_table
     from csl_dist.cluster.local import is_local
     from csl_dist.cost.forecast import forecast, shares_left
     from csl_dist.cost.recipes import this_machine
@@ -165,7 +165,7 @@ def _say_ahead(inputs: "Inputs") -> None:
     made = forecast(config, inputs.run.dataset, this_machine(), left=left)
     refusal = made.refusal(config.root)
     if is_local():
-        console.print(tables.forecast_table(made))
+        console.print(forecast_table(made))
         advice = made.advice()
         if advice is not None:
             say(advice)
@@ -176,10 +176,15 @@ def _say_ahead(inputs: "Inputs") -> None:
 
 
 def _print_metrics(metrics: dict[str, Any]) -> None:
-    from csl_dist.cli import tables
+    from csl_dist.cli.tables.metrics import (
+        budget_sentence,
+        flag_sentence,
+        metrics_table,
+        rivals_table,
+    )
 
-    console.print(tables.metrics_table(metrics))
-    console.print(tables.rivals_table(metrics))
+    console.print(metrics_table(metrics))
+    console.print(rivals_table(metrics))
     for kind in metrics["top_percent_minutes"]:
-        say(tables.budget_sentence(metrics, kind))
-    say(tables.flag_sentence(metrics))
+        say(budget_sentence(metrics, kind))
+    say(flag_sentence(metrics))

@@ -121,10 +121,10 @@ Videos = Annotated[list[str], typer.Option("--video", help="Only this video; may
 @features.command("ls")
 def ls_features(store: StoreUrl) -> None:
     """List the encoders and videos in a store."""
-    from csl_dist.cli import tables
+    from csl_dist.cli.tables.stores import feature_table
     from csl_dist.features.catalog import catalog
 
-    console.print(tables.feature_table(catalog(_feature_storage(store))))
+    console.print(feature_table(catalog(_feature_storage(store))))
 
 
 @features.command("verify")
@@ -194,10 +194,10 @@ app.add_typer(checkpoints, name="checkpoints", rich_help_panel="Stores and speed
 @checkpoints.command("ls")
 def ls_checkpoints(root: Root) -> None:
     """List the trainings of a run and their checkpoints."""
-    from csl_dist.cli import tables
+    from csl_dist.cli.tables.stores import training_table
     from csl_dist.training.catalog import stored_trainings
 
-    console.print(tables.training_table(list(stored_trainings(root))))
+    console.print(training_table(list(stored_trainings(root))))
 
 
 @checkpoints.command("verify")

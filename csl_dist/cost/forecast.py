@@ -6,32 +6,21 @@ its workers, and writing checkpoints, have times of their own.
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 from csl_dist.config import CNN, RunConfig
+from csl_dist.cost.footage import Footage, labelled_footage, unique_videos
+from csl_dist.cost.machines import DECODED_PER_CPU, GPUS, Machines
 from csl_dist.cost.measure import BRIEF, measured_rates
-from csl_dist.cost.plan import (
-    DECODED_PER_CPU,
-    GPUS,
-    SUPPOSED_FPS,
-    Footage,
-    Machines,
-    StagePlan,
-    copied_ids,
-    plan_run,
-    sample_lengths,
-)
+from csl_dist.cost.plan import StagePlan, plan_run
 from csl_dist.cost.rates import Rates, StageRate
 from csl_dist.cost.recipes import Machine
 from csl_dist.cost.words import size_words
 from csl_dist.data.dataset import Dataset
 from csl_dist.data.facts import DatasetFacts, dataset_facts
-from csl_dist.data.feature_files import inspect
 from csl_dist.data.media.pixels import PixelSource, pixel_source
-from csl_dist.errors import CslError, StorageError
-from csl_dist.features.encoders import output_width
+from csl_dist.errors import StorageError
 from csl_dist.predict.trajectories import TrajectoryStore
 from csl_dist.storage.url import Storage, key_part
 from csl_dist.training.inputs import Inputs
@@ -120,7 +109,7 @@ def forecast(
     left: Mapping[str, float] | None = None,
 ) -> Forecast:
     """What a config means on this machine; `left` is the share of each stage that is not done."""
-    footage = footage_of(config, dataset, facts or dataset_facts(dataset))
+    footage = labelled_footage(config, dataset, facts or dataset_facts(dataset))
     share = left or {}
 
     def plans(rates: Rates) -> list[tuple[StagePlan, float]]:
@@ -193,41 +182,6 @@ def _first_pixels(dataset: Dataset) -> PixelSource | None:
     return None if first is None else pixel_source(first)
 
 
-def footage_of(config: RunConfig, dataset: Dataset, facts: DatasetFacts) -> Footage:
-    """Lengths in sampled frames, by the labels."""
-    fps = config.dataset.fps or facts.source_fps or SUPPOSED_FPS
-    typical = median(facts.seconds.values()) if facts.seconds else 1.0
-    frames = {
-        video.id: max(1, round(facts.seconds.get(video.id, typical) * fps))
-        for video in dataset.videos
-    }
-    in_split = {s: tuple(frames[v.id] for v in dataset.in_split(s)) for s in Split}
-    held_out = in_split[Split.AUDIT] + in_split[Split.VAL]
-    folds = len(dataset.folds)
-    adapt, trained = config.features.adapt, held_out if folds > 1 else in_split[Split.TRAIN]
-    width = output_width(replace(config.features, adapt=None))
-    return Footage(
-        train=trained,
-        held_out=held_out,
-        copies=tuple(frames[video] for video in copied_ids(config, dataset)),
-        has_pixels=facts.has_pixels,
-        num_classes=facts.num_classes,
-        num_features=width if facts.has_pixels else _brought_width(dataset, width),
-        num_folds=max(1, folds),
-        sample=sample_lengths(adapt, trained, fps) if adapt is not None else (),
-    )
-
-
-def _brought_width(dataset: Dataset, default: int) -> int:
-    for video in dataset.videos:
-        try:
-            expected = dataset.track(video).num_frames(video.source_fps)
-            return inspect(video.source, expected).width
-        except CslError:
-            continue  # `check` tells of it
-    return default
-
-
 def shares_left(inputs: Inputs) -> dict[str, float]:
     """The share of each stage that is not done yet, by the names that a plan has for them."""
     run, base = inputs.run, inputs.features.base
@@ -275,8 +229,7 @@ def work_words(plan: StagePlan, config: RunConfig, footage: Footage, left: float
     """How much a stage has to do."""
     part = "" if left > 0.999 else f", {left:.0%} of it left"
     if plan.stage == "extract":
-        num_frames = sum(footage.held_out) + (sum(footage.train) if footage.num_folds == 1 else 0)
-        return f"{num_frames:,} frames{part}"
+        return f"{sum(unique_videos(footage)):,} frames{part}"
     if plan.stage == "sample":
         return f"{sum(footage.sample):,} frames{part}"
     folds = f" x {footage.num_folds} folds" if footage.num_folds > 1 else ""

@@ -20,7 +20,9 @@ import numpy.typing as npt
 import torch
 
 from csl_dist.config import RunConfig
-from csl_dist.cost.plan import TRAIN_FACTOR, Footage, encoder_flops, forward_flops, scorer_specs
+from csl_dist.cost.flops import TRAIN_FACTOR, encoder_flops, forward_flops
+from csl_dist.cost.footage import Footage
+from csl_dist.cost.plan import scorer_specs
 from csl_dist.cost.rates import Rates, StageRate
 from csl_dist.data.media.pixels import PixelSource, whole_frames
 from csl_dist.data.media.timeline import sampled

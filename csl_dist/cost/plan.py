@@ -1,174 +1,28 @@
 """What a run would take: units, arithmetic, storage, hours and cost, before anything is run.
 
-The arithmetic of a scorer is counted on a short sequence and extended to the length of a video. How
-fast it goes was measured on such a GPU (`Rates`), or else is an assumed share of its peak.
+Arithmetic is counted (`flops`). How fast it goes was measured on such a GPU (`Rates`), or else is
+an assumed share of its peak.
 """
 
 import math
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import torch
-from torch import Tensor, nn
-from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils.flop_counter import FlopCounterMode
-
-from csl_dist.config import (
-    CNN,
-    AdaptConfig,
-    FeaturesConfig,
-    RunConfig,
-    TrainConfig,
-    num_swapped_copies,
-)
-from csl_dist.cost.rates import Rates
-from csl_dist.cost.storage import (
-    USUAL_SHARES,
-    Shares,
-    audit_bytes,
-    checkpoint_bytes,
-    store_bytes,
-)
-from csl_dist.data.dataset import Dataset
-from csl_dist.data.planted import calibration_ids, share_of
+from csl_dist.config import CNN, AdaptConfig, RunConfig, TrainConfig
+from csl_dist.cost.flops import TRAIN_FACTOR, encoder_flops, forward_flops
+from csl_dist.cost.footage import Footage, unique_videos
+from csl_dist.cost.machines import Machines
+from csl_dist.cost.storage import audit_bytes, checkpoint_bytes, store_bytes
 from csl_dist.features.encoders import output_width
-from csl_dist.features.families import family_of
-from csl_dist.features.families.resnet import Resnet, split_network
 from csl_dist.predict.plan import CHECKPOINTS_AT_ONCE
 from csl_dist.predict.units import length_class
 from csl_dist.strategies import selected_epochs
 from csl_dist.training.batches import most_frames, plan_batches, windows_of
-from csl_dist.training.models import ModelSpec, Place, Scorer, build_scorer
+from csl_dist.training.models import ModelSpec
 from csl_dist.training.scorers import model_spec
-from csl_dist.types import Split
 
-SUPPOSED_FPS = 25.0
-TRAIN_SHARE, VALIDATION_SHARE = 50 / 80, 10 / 80
-"""Of the paper's 80 videos, 50 train, and 10 validate."""
 BEHIND = 4
 """Epochs by which prediction may be behind training, whose weights are still there."""
-TRAIN_FACTOR = 3
-"""Forward and backward pass over the forward pass alone."""
-PROBE_FRAMES = 64
-DECODED_PER_CPU = 120.0
-"""Frames that a core decodes and fits in a second: `python benchmarks/decode.py --frames 500`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Gpu:
-    """A kind of GPU: dense bf16 (T4, V100: fp16) peak, and what an hour of one costs."""
-
-    peak_tflops: float
-    dollars: float
-
-
-GPUS = {
-    "t4": Gpu(65, 0.75),  # g4dn.2xlarge
-    "v100": Gpu(125, 3.06),  # p3.2xlarge
-    "l4": Gpu(121, 0.98),  # g6.2xlarge
-    "a10g": Gpu(70, 1.21),  # g5.2xlarge
-    "a100": Gpu(312, 2.74),  # p4d.24xlarge, 21.96 for eight
-    "h100": Gpu(989, 6.88),  # p5.48xlarge, 55.04 for eight
-}
-"""Peaks without sparsity, and dollars for an hour on demand in us-east-1 of a machine with about
-eight CPUs a GPU, as of 2026; spot is about a third. NVIDIA's data sheets and AWS's price list were
-not at hand: peaks agree with hmc-tech.com's comparisons (A100; L4 within 4 %) and with tables in
-public training code (all six); prices with tables in public cost tools, which have P4d and P5 after
-AWS's cut of June 2025 (usage.ai, LLM Cost Optimization on AWS, 2026, tells of it). Check a price
-that matters, and give it as --price."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Footage:
-    """How much there is to do: lengths in sampled frames of the videos of each use."""
-
-    train: tuple[int, ...]
-    held_out: tuple[int, ...]
-    """Audited videos, and those that set the threshold."""
-    copies: tuple[int, ...] = ()
-    """Scored once more with steps swapped."""
-    has_pixels: bool
-    """Whether features are to be extracted; False where the user brought them."""
-    num_classes: int
-    num_features: int
-    num_folds: int = 1
-    sample: tuple[int, ...] = ()
-    """Frames of each training video that an encoder is adapted to."""
-    shares: Shares = USUAL_SHARES
-
-
-def copied_ids(config: RunConfig, dataset: Dataset) -> list[str]:
-    """Videos that are predicted once more with two steps swapped."""
-    copied = dataset.in_split(Split.VAL) or dataset.in_split(Split.AUDIT)
-    ids = [video.id for video in copied]
-    return sorted(calibration_ids(ids, config.corrupt, num_swapped_copies(config)))
-
-
-def supposed_footage(
-    config: RunConfig, *, num_videos: int, minutes: float, num_classes: int, num_features: int
-) -> Footage:
-    """Footage of a dataset that is not read: videos of one length, split as in the paper."""
-    fps = config.dataset.fps or SUPPOSED_FPS
-    frames = (round(minutes * 60 * fps),)
-    folds = config.dataset.folds or 1
-    num_train = num_videos if folds > 1 else round(num_videos * TRAIN_SHARE)
-    num_held_out = num_videos if folds > 1 else num_videos - num_train
-    num_copied = num_held_out if folds > 1 else max(1, round(num_videos * VALIDATION_SHARE))
-    adapt = config.features.adapt
-    return Footage(
-        train=frames * num_train,
-        held_out=frames * num_held_out,
-        copies=frames * round(num_copied * share_of(num_swapped_copies(config), num_copied)),
-        has_pixels=config.dataset.source != "features",
-        num_classes=num_classes,
-        num_features=num_features,
-        num_folds=folds,
-        sample=sample_lengths(adapt, frames * num_train, fps) if adapt is not None else (),
-    )
-
-
-def sample_lengths(adapt: AdaptConfig, lengths: Sequence[int], fps: float) -> tuple[int, ...]:
-    """Frames of videos of these lengths that an encoder is adapted to."""
-    share = min(1.0, (adapt.fps or fps) / fps)
-    return tuple(min(adapt.max_frames, max(1, round(length * share))) for length in lengths)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Machines:
-    """What there is to do it with."""
-
-    num_gpus: int
-    """Or cores, where rates were measured on one."""
-    gpu: Gpu
-    utilisation: float
-    """Share of the peak that is reached, where that was not measured."""
-    cpus_per_gpu: int
-    rates: Rates | None = None
-
-    @property
-    def on_cores(self) -> bool:
-        """Whether there are no GPUs, so that cores do everything."""
-        return self.rates is not None and not self.rates.on_gpu
-
-    @property
-    def num_cpus(self) -> int:
-        """Cores that decode."""
-        return self.num_gpus * (1 if self.on_cores else self.cpus_per_gpu)
-
-    @property
-    def decoded_per_cpu(self) -> float:
-        measured = self.rates.decoded_per_cpu if self.rates is not None else None
-        return measured or DECODED_PER_CPU
-
-    def flops_per_second(self, stage: str) -> float:
-        """Of one GPU."""
-        if self.rates is not None:
-            return self.rates.flops_per_second(stage)
-        return self.gpu.peak_tflops * 1e12 * self.utilisation
-
-    def named(self, num_busy: int) -> str:
-        return f"{num_busy} {'core' if self.on_cores else 'GPU'}{'s' * (num_busy > 1)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,14 +102,14 @@ def _adapt(
     _, last = encoder_flops(config.features)
     share = 1 - 1 / folds if folds > 1 else 1.0
     flops = sum(footage.sample) * share * last * TRAIN_FACTOR * adapt.epochs * folds
-    busy = min(machines.num_gpus, folds * config.train.workers)
-    return StagePlan(
-        stage="adapt",
+    return _computed(
+        "adapt",
+        machines,
+        rate="extract",
+        most_busy=folds * config.train.workers,
         num_units=adapt.epochs * folds,
         flops=flops,
         num_bytes=checkpoint_bytes(cnn_spec(config, footage), adapt.epochs) * folds,
-        hours=flops / machines.flops_per_second("extract") / busy / 3600,
-        limit=machines.named(busy),
     )
 
 
@@ -331,34 +185,26 @@ def _from_pixels(
     )
 
 
-def encoder_flops(config: FeaturesConfig) -> tuple[float, float]:
-    """Of one frame, in the frozen stages of all encoders and in those that are adapted."""
-    if config.adapt is None:
-        return sum(_network_flops(one) for one in config.sets()), 0.0
-    with torch.device("meta"):
-        resnet = Resnet(replace(config, weights="random")).whole_network()
-    frozen, last = split_network(resnet, config.adapt.trainable_stages)
-    first, x = _flops(frozen, torch.zeros(1, 3, config.size, config.size, device="meta"))
-    return first, _flops(last, x)[0]
-
-
-def _network_flops(config: FeaturesConfig) -> float:
-    # Of the user's own code nobody knows whether it works without numbers.
-    device = "cpu" if ":" in config.encoder else "meta"
-    with torch.device(device):
-        network = family_of(replace(config, weights="random")).network()
-    return _flops(network, torch.zeros(1, 3, config.size, config.size, device=device))[0]
-
-
-def _flops(network: nn.Module, x: Tensor) -> tuple[float, Tensor]:
-    with FlopCounterMode(display=False) as counter, torch.no_grad():
-        output = network.eval()(x)
-    return float(counter.get_total_flops()), output
-
-
-def unique_videos(footage: Footage) -> tuple[int, ...]:
-    """Lengths of the videos, each once: with folds, all are both trained on and held out."""
-    return footage.held_out if footage.num_folds > 1 else footage.train + footage.held_out
+def _computed(
+    stage: str,
+    machines: Machines,
+    *,
+    rate: str,
+    most_busy: int,
+    num_units: int,
+    flops: float,
+    num_bytes: float,
+) -> StagePlan:
+    """A stage that only computes, as fast as the stage that was measured for it, `rate`."""
+    busy = min(machines.num_gpus, most_busy)
+    return StagePlan(
+        stage=stage,
+        num_units=num_units,
+        flops=flops,
+        num_bytes=num_bytes,
+        hours=flops / machines.flops_per_second(rate) / busy / 3600,
+        limit=machines.named(busy),
+    )
 
 
 def _train(
@@ -369,14 +215,14 @@ def _train(
     share = 1 - 1 / folds if folds > 1 else 1.0
     one_epoch = forward_flops(spec, footage.train) * share * passes(config.train, spec, footage)
     flops = one_epoch * TRAIN_FACTOR * epochs * folds
-    busy = min(machines.num_gpus, folds * config.train.workers)
-    return StagePlan(
-        stage=stage,
+    return _computed(
+        stage,
+        machines,
+        rate=stage,
+        most_busy=folds * config.train.workers,
         num_units=epochs * folds,
         flops=flops,
         num_bytes=checkpoint_bytes(spec, _epochs_kept(config)) * folds,
-        hours=flops / machines.flops_per_second(stage) / busy / 3600,
-        limit=machines.named(busy),
     )
 
 
@@ -431,14 +277,14 @@ def _audit(
     stage, epochs, folds = f"audit {name}", config.train.epochs, footage.num_folds
     lengths = footage.held_out + footage.copies
     flops = forward_flops(spec, lengths) * epochs
-    busy = min(machines.num_gpus, epochs * folds)
-    return StagePlan(
-        stage=stage,
+    return _computed(
+        stage,
+        machines,
+        rate=stage,
+        most_busy=epochs * folds,
         num_units=num_units(config, footage, epochs),
         flops=flops,
         num_bytes=_audit_bytes(config, footage, epochs),
-        hours=flops / machines.flops_per_second(stage) / busy / 3600,
-        limit=machines.named(busy),
     )
 
 
@@ -453,35 +299,3 @@ def num_groups(lengths: Sequence[int], group_frames: int) -> int:
             room[kind] = group_frames
         room[kind] -= length
     return count
-
-
-def forward_flops(spec: ModelSpec, lengths: Sequence[int]) -> float:
-    """Floating-point operations of a forward pass over videos of these lengths, in windows.
-
-    Two counts on short sequences give the part that grows with the frames and the part that grows
-    with their square, which attention has.
-    """
-    scorer = build_scorer(spec).eval()
-    short = _counted_flops(scorer, spec.num_features, PROBE_FRAMES)
-    double = _counted_flops(scorer, spec.num_features, 2 * PROBE_FRAMES)
-    square = max(0.0, (double - 2 * short) / (2 * PROBE_FRAMES**2))
-    linear = short / PROBE_FRAMES - square * PROBE_FRAMES
-
-    def of_video(length: int) -> float:
-        windows = [len(window.span) for window in windows_of("", length, spec)]
-        return sum(linear * frames + square * frames**2 for frames in windows)
-
-    return sum(of_video(length) * count for length, count in Counter(lengths).items())
-
-
-@torch.inference_mode()
-def _counted_flops(scorer: Scorer, num_features: int, num_frames: int) -> float:
-    index_BT = torch.arange(num_frames, dtype=torch.float32)[None]
-    # The counter knows the matrix products of plain attention, not the CPU's fused kernel.
-    with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
-        scorer(
-            torch.zeros(1, num_frames, num_features),
-            torch.zeros(1, num_frames, dtype=torch.bool),
-            Place(index_BT, torch.tensor([float(num_frames)])),
-        )
-    return float(counter.get_total_flops())

@@ -29,7 +29,7 @@ from csl_dist.flag.edits.probability import (
     sigmoid,
 )
 from csl_dist.flag.edits.rehearsal import rehearse
-from csl_dist.predict.trajectories import Trajectory
+from csl_dist.predict.published import Trajectory
 from csl_dist.score.formulas import trajectory_blocks
 from csl_dist.types import UNLABELLED, Annotation, Flag, FloatArray, IntArray, Span, rate_of
 

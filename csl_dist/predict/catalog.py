@@ -11,7 +11,8 @@ from dataclasses import asdict
 
 import pandas as pd
 
-from csl_dist.predict.trajectories import Location, Trajectory, TrajectoryStore
+from csl_dist.predict.published import Location, Trajectory
+from csl_dist.predict.trajectories import TrajectoryStore
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.url import key_part
 from csl_dist.storage.zarr import ArrayForm

@@ -8,50 +8,31 @@ is what publishes the array, and only then do the one before and the rows go.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from functools import cached_property, lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from csl_dist.errors import NotReadyError, StorageError
+from csl_dist.predict.compaction import RowBlocks, VideoRows, block_spans, chunk_frames
+from csl_dist.predict.published import Location, Published, Trajectory
 from csl_dist.storage.ledger import Ledger, Unit
 from csl_dist.storage.url import Storage, at_once, key_part
 from csl_dist.storage.zarr import (
-    Array,
     ArrayForm,
-    ChunkReader,
     ChunkWriter,
     create_array,
     lay_out_array,
     open_array,
     require_numbers,
 )
-from csl_dist.types import (
-    FloatArray,
-    IntArray,
-    Span,
-    array_fingerprint,
-    consecutive_spans,
-    fingerprint,
-)
+from csl_dist.types import FloatArray, Span, array_fingerprint, fingerprint
 
 ROW_CHUNK_FRAMES = 4096
-CHUNK_BYTES = 1 << 20
-"""Of a published chunk, which is what reading one frame reads; see docs/decisions/023-scale.md."""
-LEAST_CHUNK_FRAMES, MOST_CHUNK_FRAMES = 128, 1024
-COMPACT_BLOCK_FRAMES = 4096
-"""Frames that compaction reads at once, of every checkpoint."""
-READ_THREADS = 8
-"""Chunks that one read fetches and decodes at once."""
-
 GROUPS = "groups"
 """Folder of what is known of groups whose rows are in the making."""
 
-Part = TypeVar("Part")
 Rows = dict[int, str]
 """Fingerprint of all that a row of one video was made from, by epoch."""
 
@@ -79,93 +60,6 @@ class Group:
         return f"fold-{self.fold}/{self.fingerprint}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
-    """What the record of a published video says: which array, and what its rows are."""
-
-    array: str
-    fold: int
-    rows: dict[str, str]
-    """Fingerprint of the unit behind each row, by epoch, ascending."""
-    blocks: Sequence[str] = ()
-    """Fingerprint of what was written, by block of COMPACT_BLOCK_FRAMES frames."""
-    form: dict[str, Any] | None = None
-    """How the array's chunks lie; None in records of an earlier csl_dist."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Location:
-    """All that reading a published trajectory takes beside its chunks."""
-
-    array: str
-    fold: int
-    epochs: tuple[int, ...]
-    fingerprint: str
-    """Of what its rows were made from."""
-    form: ArrayForm
-
-
-class Trajectory:
-    """One video's log-probabilities (E, T, C), read when asked for."""
-
-    def __init__(self, storage: Storage, location: Location):
-        self._chunks = ChunkReader(storage, location.array, location.form)
-        self.epochs = list(location.epochs)
-        self.fold = location.fold
-        self.fingerprint = location.fingerprint
-
-    def __repr__(self) -> str:
-        return f"Trajectory(shape={self.shape})"
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        num_checkpoints, num_frames, num_classes = self._chunks.shape
-        return num_checkpoints, num_frames, num_classes
-
-    def read(self, start: int = 0, stop: int | None = None) -> npt.NDArray[np.float32]:
-        """Log-probabilities (E, stop - start, C) in float32."""
-        first, last, _ = slice(start, stop).indices(self.shape[1])
-        num_checkpoints, _, num_classes = self.shape
-        read_ETC = np.empty((num_checkpoints, max(0, last - first), num_classes), np.float32)
-        for frames, part_ETC in self._each_chunk(first, last, lambda _, part_ETC: part_ETC):
-            read_ETC[:, frames.start - first : frames.stop - first] = part_ETC
-        require_numbers(read_ETC, f"the trajectory {self._chunks.where}")
-        return read_ETC
-
-    def of_classes(self, classes_T: IntArray, start: int = 0) -> npt.NDArray[np.float32]:
-        """Log-probabilities (E, T) of one class a frame, from a frame on; holds little else."""
-
-        def gather(frames: slice, part_ETC: npt.NDArray[Any]) -> npt.NDArray[Any]:
-            wanted_T = classes_T[frames.start - start : frames.stop - start]
-            return part_ETC[:, np.arange(len(wanted_T)), wanted_T]
-
-        read_ET = np.empty((self.shape[0], len(classes_T)), np.float32)
-        for frames, part_ET in self._each_chunk(start, start + len(classes_T), gather):
-            read_ET[:, frames.start - start : frames.stop - start] = part_ET
-        require_numbers(read_ET, f"the trajectory {self._chunks.where}")
-        return read_ET
-
-    def _each_chunk(
-        self, start: int, stop: int, take: Callable[[slice, npt.NDArray[Any]], Part]
-    ) -> Iterator[tuple[slice, Part]]:
-        """What `take` makes of the chunks between two frames, several at once, and which frames."""
-        width = self._chunks.chunks[1]
-
-        def taken(number: int) -> tuple[slice, Part]:
-            first = number * width
-            frames = slice(max(start, first), min(stop, first + width, self.shape[1]))
-            chunk_ETC = self._chunks.read(0, number, 0)
-            return frames, take(frames, chunk_ETC[:, frames.start - first : frames.stop - first])
-
-        numbers = range(start // width, -(-stop // width)) if stop > start else range(0)
-        # Threads are for waiting, which few chunks on a disk do not make anybody do.
-        if len(numbers) == 1 or (self._chunks.is_local and len(numbers) <= READ_THREADS):
-            yield from map(taken, numbers)
-            return
-        with ThreadPoolExecutor(READ_THREADS) as pool:
-            yield from pool.map(taken, numbers)
-
-
 class TrajectoryStore:
     """The trajectories of one scorer: rows in the making, and published arrays."""
 
@@ -180,8 +74,7 @@ class TrajectoryStore:
 
     def published_fingerprints(self) -> dict[str, str]:
         """Fingerprint of the published rows by `key_part` of the video; a single listing."""
-        newest = sorted(self._published.done(), key=lambda unit: unit.name)
-        return {unit.name.split("/")[0]: unit.fingerprint for unit in newest}
+        return {part: unit.fingerprint for part, unit in self._newest_units().items()}
 
     def published_rows(self, video: str) -> Rows:
         """What each row of a published trajectory was made from; empty where there is none."""
@@ -248,7 +141,7 @@ class TrajectoryStore:
         """Publishes videos of a group from their rows, and from earlier arrays of theirs."""
         starts = np.cumsum([0, *group.lengths[:-1]]).tolist()
         places = dict(zip(group.videos, zip(starts, group.lengths, strict=True), strict=True))
-        fresh = _RowBlocks(self._storage, _rows_key(group))
+        fresh = RowBlocks(self._storage, _rows_key(group))
         for video, own in rows.items():
             start, length = places[video]
             wanted = {str(epoch): own[epoch] for epoch in sorted(own)}
@@ -273,9 +166,7 @@ class TrajectoryStore:
 
     def locations(self, known: Mapping[str, Location]) -> dict[str, Location]:
         """Of all published trajectories, by `key_part` of the video; reads those not yet known."""
-        newest: dict[str, Unit] = {}
-        for unit in sorted(self._published.done(), key=lambda unit: unit.name):
-            newest[unit.name.split("/")[0]] = unit
+        newest = self._newest_units()
         found = {
             part: known[part]
             for part, unit in newest.items()
@@ -311,7 +202,7 @@ class TrajectoryStore:
             if published is None:
                 return "it is not published"
             array = open_array(self._storage, published.array)
-            spans = _blocks(array.shape[1], array.chunks[1])
+            spans = block_spans(array.shape[1], array.chunks[1])
             if len(spans) != len(published.blocks):
                 return f"it has {array.shape[1]} frames, which is not how it was written"
             for span, written in zip(spans, published.blocks, strict=True):
@@ -344,6 +235,11 @@ class TrajectoryStore:
         self._storage.delete_folder(GROUPS)
         self._storage.delete_folder("rows.zarr")
 
+    def _newest_units(self) -> dict[str, Unit]:
+        """The unit with the highest version, by `key_part` of the video; a single listing."""
+        ordered = sorted(self._published.done(), key=lambda unit: unit.name)
+        return {unit.name.split("/")[0]: unit for unit in ordered}
+
     def _newest(self, part: str) -> tuple[int, Published | None]:
         """What counts of a video: the record with the highest version, and that version."""
         units = self._published.done(part)
@@ -354,12 +250,12 @@ class TrajectoryStore:
         return int(newest.name.split("/")[1]), published
 
     def _publish(
-        self, group: Group, video: str, place: Span, rows: dict[str, str], fresh: "_RowBlocks"
+        self, group: Group, video: str, place: Span, rows: dict[str, str], fresh: RowBlocks
     ) -> None:
         version, earlier = self._newest(key_part(video))
         if earlier is not None and earlier.rows == rows:
             return
-        source = _VideoRows(self._storage, rows, earlier, fresh, place)
+        source = VideoRows(self._storage, rows, earlier, fresh, place)
         num_classes, dtype = source.num_classes_and_dtype()
         frame_bytes = len(rows) * num_classes * np.dtype(dtype).itemsize
         unit = Unit(f"{key_part(video)}/{version + 1:06d}", fingerprint(rows))
@@ -374,7 +270,7 @@ class TrajectoryStore:
             is_compressed=False,
         )
         writer, blocks = lay_out_array(self._storage, key, form), []
-        for span in _blocks(len(place), width):
+        for span in block_spans(len(place), width):
             block_ETC = source.read(span)
             require_numbers(block_ETC, f"{self._storage.url}/{_rows_key(group)}")
             for first in range(0, len(span), width):
@@ -390,92 +286,9 @@ class TrajectoryStore:
             self._storage.delete_folder(earlier.array)
 
 
-class _VideoRows:
-    """The rows of one video: some just predicted, some from an earlier array."""
-
-    def __init__(
-        self,
-        storage: Storage,
-        rows: dict[str, str],
-        earlier: Published | None,
-        fresh: "_RowBlocks",
-        place: Span,
-    ):
-        known = earlier.rows if earlier is not None else {}
-        is_old_E = np.array([known.get(epoch) == unit for epoch, unit in rows.items()])
-        self._is_old_E = is_old_E
-        self._old_rows = [
-            list(known).index(e) for e, old in zip(rows, is_old_E, strict=True) if old
-        ]
-        self._fresh_rows = tuple(
-            int(epoch) - 1 for epoch, old in zip(rows, is_old_E, strict=True) if not old
-        )
-        self._old = open_array(storage, earlier.array) if earlier and self._old_rows else None
-        self._fresh = fresh
-        self._place = place
-
-    def num_classes_and_dtype(self) -> tuple[int, str]:
-        array = self._old if self._old is not None else self._fresh.array
-        return array.shape[2], str(array.dtype)
-
-    def read(self, span: Span) -> npt.NDArray[Any]:
-        """Log-probabilities (E, T, C) of a span of the video."""
-        num_classes, dtype = self.num_classes_and_dtype()
-        block_ETC = np.empty((len(self._is_old_E), len(span), num_classes), dtype)
-        if self._old is not None:
-            old_ETC = self._old[:, span.start : span.stop]
-            block_ETC[self._is_old_E] = old_ETC[self._old_rows]
-        if self._fresh_rows:
-            start = self._place.start + span.start
-            inside = Span(start, start + len(span))
-            block_ETC[~self._is_old_E] = self._fresh.read(self._fresh_rows, inside)
-        return block_ETC
-
-
-class _RowBlocks:
-    """Reads a group's rows in blocks that hold many short videos, or a part of a long one.
-
-    Videos follow each other in the rows, so that it is enough to keep two blocks.
-    """
-
-    def __init__(self, storage: Storage, key: str):
-        self._storage = storage
-        self._key = key
-        self._block = lru_cache(maxsize=2)(self._read_block)
-
-    @cached_property
-    def array(self) -> Array:
-        return open_array(self._storage, self._key)
-
-    def read(self, rows: tuple[int, ...], span: Span) -> npt.NDArray[Any]:
-        """Some rows (E, T, C) of a span of the group's frames."""
-        width = COMPACT_BLOCK_FRAMES
-        parts = []
-        for number in range(span.start // width, -(-span.stop // width)):
-            first = number * width
-            inside = slice(max(0, span.start - first), span.stop - first)
-            parts.append(self._block(rows, number)[:, inside])
-        return np.concatenate(parts, axis=1)
-
-    def _read_block(self, rows: tuple[int, ...], number: int) -> npt.NDArray[Any]:
-        first = number * COMPACT_BLOCK_FRAMES
-        return self.array.block(rows, first, min(self.array.shape[1], first + COMPACT_BLOCK_FRAMES))
-
-
 def _array(unit: Unit) -> str:
     """Where the trajectory of a published unit lies."""
     return f"trajectories.zarr/{unit.name}"
-
-
-def chunk_frames(num_frames: int, frame_bytes: int) -> int:
-    """Frames of a published chunk: about a megabyte, and chunks of a video equally long."""
-    most = min(max(CHUNK_BYTES // frame_bytes, LEAST_CHUNK_FRAMES), MOST_CHUNK_FRAMES)
-    return -(-num_frames // -(-num_frames // most))
-
-
-def _blocks(num_frames: int, width: int) -> list[Span]:
-    """Frames that are written, and checked, together: whole chunks of so many frames."""
-    return consecutive_spans(num_frames, max(1, COMPACT_BLOCK_FRAMES // width) * width)
 
 
 def rows_fingerprint(rows: Rows) -> str:

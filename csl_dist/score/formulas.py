@@ -14,7 +14,15 @@ import pandas as pd
 from csl_dist.config import ScoreConfig
 from csl_dist.measures import LATE, SEGMENT, SMOOTHED
 from csl_dist.strategies import Strategy, selected_epochs
-from csl_dist.types import NORMAL_MAD, UNLABELLED, FloatArray, IntArray, Span, runs_of
+from csl_dist.types import (
+    NORMAL_MAD,
+    UNLABELLED,
+    FloatArray,
+    IntArray,
+    Span,
+    runs_of,
+    spans_where,
+)
 
 BLOCK_VALUES = 1 << 24
 """Log-probabilities of a trajectory held at once: 64 MB."""
@@ -23,7 +31,7 @@ OUTLYING_DEVIATIONS = 6.0
 
 
 class Trajectory(Protocol):
-    """What is read of a trajectory; `csl_dist.predict.trajectories.Trajectory` is one."""
+    """What is read of a trajectory; `csl_dist.predict.published.Trajectory` is one."""
 
     epochs: list[int]
 
@@ -157,6 +165,24 @@ def trajectory_scores(
     return scores | {"smoothed": smooth(scores["csl"], config.window)}
 
 
+def rescored(
+    score_T: FloatArray,
+    name: str,
+    trajectory: Trajectory,
+    weights_C: FloatArray,
+    *,
+    before_T: IntArray,
+    after_T: IntArray,
+    strategy: Strategy,
+) -> FloatArray:
+    """A score (T,) under other labels: frames whose label changed are computed anew."""
+    rescored_T = score_T.copy()
+    for span in spans_where(after_T != before_T):
+        for frames, logp_ETC in trajectory_blocks(trajectory, strategy=strategy, span=span):
+            rescored_T[frames] = frame_scores(logp_ETC, after_T[frames], weights_C)[name]
+    return rescored_T
+
+
 def late_probabilities(trajectory: Trajectory, span: Span, strategy: Strategy) -> FloatArray:
     """Mean probability (C,) of each class in a span, over the later half of the checkpoints."""
     total_C = np.zeros(trajectory.shape[2])
@@ -164,6 +190,19 @@ def late_probabilities(trajectory: Trajectory, span: Span, strategy: Strategy) -
         late_ETC = logp_ETC[len(logp_ETC) // 2 :]
         total_C += np.exp(late_ETC, dtype=np.float64).mean(axis=0).sum(axis=0)
     return total_C / len(span)
+
+
+def late_classes(trajectory: Trajectory, strategy: Strategy, *, window: int) -> IntArray:
+    """The likeliest class (T,) over the later half of the checkpoints, whatever the labels."""
+    probability_TC = np.concatenate(
+        [
+            np.exp(logp_ETC[len(logp_ETC) // 2 :], dtype=np.float64).mean(axis=0)
+            for _, logp_ETC in trajectory_blocks(trajectory, strategy=strategy)
+        ]
+    )
+    # As for scores: a single frame that looks like another step is no step.
+    smoothed = [smooth(column_T, window) for column_T in probability_TC.T]
+    return np.argmax(smoothed, axis=0)
 
 
 def chosen_rows(epochs: Sequence[int], strategy: Strategy) -> slice | list[int]:

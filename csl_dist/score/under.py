@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from csl_dist.errors import DataError
-from csl_dist.predict.trajectories import Trajectory
+from csl_dist.predict.published import Trajectory
 from csl_dist.score.formulas import (
     cumulative_loss,
     own_and_rival,

@@ -6,7 +6,7 @@ undone by itself. Before data is overwritten, records of its other versions are 
 going back to earlier inputs would find a record whose data is gone.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -61,12 +61,3 @@ class Ledger:
     @staticmethod
     def _key(unit: Unit) -> str:
         return f"{unit.name}@{unit.fingerprint}.json"
-
-
-def made_once(root: Storage, unit: Unit, keys: Sequence[str], make: Callable[[], None]) -> None:
-    """Makes files below a root unless they are there, on record as made from the same inputs."""
-    ledger = Ledger(root.child("records"))
-    if unit not in ledger.done() or not all(root.exists(key) for key in keys):
-        ledger.retire([unit])
-        make()
-        ledger.write(unit)

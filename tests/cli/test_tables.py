@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from csl_dist.cli.tables import (
+from csl_dist.cli.tables.metrics import (
     budget_sentence,
     flag_sentence,
-    flag_table,
     metrics_table,
     rivals_table,
 )
+from csl_dist.cli.tables.results import flag_table
 from csl_dist.evaluate.baselines import BASELINES
 
 VALUES = {

@@ -8,19 +8,11 @@ import torch
 
 from csl_dist.cli import main
 from csl_dist.config import AdaptConfig, RunConfig, ScorerConfig, load_config
+from csl_dist.cost.flops import encoder_flops, forward_flops
+from csl_dist.cost.footage import Footage, supposed_footage
+from csl_dist.cost.machines import GPUS, Machines
 from csl_dist.cost.measure import Effort
-from csl_dist.cost.plan import (
-    GPUS,
-    Footage,
-    Machines,
-    StagePlan,
-    dollars_of,
-    encoder_flops,
-    forward_flops,
-    num_groups,
-    plan_run,
-    supposed_footage,
-)
+from csl_dist.cost.plan import StagePlan, dollars_of, num_groups, plan_run
 from csl_dist.cost.rates import Rates, StageRate, read_rates, write_rates
 from csl_dist.cost.storage import USUAL_SHARES, audit_bytes, store_bytes
 from csl_dist.predict.units import plan_groups

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from csl_dist import pipeline
-from csl_dist.cli.tables import rivals_table
+from csl_dist.cli.tables.metrics import rivals_table
 from csl_dist.errors import ConfigError, DataError
 from csl_dist.evaluate.brought import named_folders, read_scores
 from csl_dist.types import UNLABELLED, Annotation

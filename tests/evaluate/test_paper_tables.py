@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 from rich.console import Console
 
-from csl_dist.cli.tables import paper_table
+from csl_dist.cli.tables.paper import paper_table
 from csl_dist.config import Cholec80Config, EgoperConfig, ManifestConfig
 from csl_dist.evaluate.baselines import BASELINES
 from csl_dist.evaluate.paper import CHOLEC80, EGOPER, STRATEGIES, Published, published_for

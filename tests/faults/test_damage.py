@@ -16,9 +16,10 @@ import pytest
 from rich.console import Console
 
 from csl_dist import pipeline
+from csl_dist.audit.damage import Damage, Kind
 from csl_dist.audit.reader import open_audit
 from csl_dist.audit.revision import AuditStore
-from csl_dist.audit.verify import Damage, Kind, checks, forget_damage
+from csl_dist.audit.verify import checks, forget_damage
 from csl_dist.cli import main
 from csl_dist.config import RunConfig
 from csl_dist.errors import CslError, DamagedError, DataError, StorageError

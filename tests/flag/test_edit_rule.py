@@ -20,7 +20,7 @@ import csl_dist
 from csl_dist.audit.reader import Audit
 from csl_dist.audit.relabel import relabel
 from csl_dist.audit.revision import AuditStore
-from csl_dist.cli.tables import flag_table
+from csl_dist.cli.tables.results import flag_table
 from csl_dist.config import AuditConfig, FlagConfig, ManifestConfig, RunConfig, ScorerConfig
 from csl_dist.data.mistakes import foreign_labels
 from csl_dist.errors import DataError

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from csl_dist.cli.plan import footage_of
 from csl_dist.config import CNN, RunConfig
-from csl_dist.cost.plan import GPUS, Machines, plan_run
+from csl_dist.cost.machines import GPUS, Machines
+from csl_dist.cost.plan import plan_run
 from csl_dist.training.inputs import open_inputs
 
 MACHINES = Machines(num_gpus=1, gpu=GPUS["a100"], utilisation=0.3, cpus_per_gpu=8)

@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -57,34 +58,35 @@ def _corrected(opened: OpenAudit, audit_id: str, settings: ServiceSettings) -> R
                 "dataset; start the service with --media and their folder, or run `csl reviews "
                 "export` on the machine of the run"
             )
-    folder = Path(tempfile.mkdtemp(prefix=own_folder("export")))
-    try:
+
+    def write(folder: Path) -> Path:
         write_corrected(opened.audit, decisions, folder / "labels")
-        path = _packed(folder / "labels", folder / f"{audit_id}-corrected.zip")
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    return _sent(path, folder)
+        return _packed(folder / "labels", folder / f"{audit_id}-corrected.zip")
+
+    return _sent(write)
 
 
 def _download(audit: Audit, audit_id: str, wanted: Format) -> Response:
-    """Writes an export to a temporary folder, which is deleted when the file was sent."""
     if not audit.has_flags:
         raise NotReadyError(f"audit {audit_id!r} has no flags yet")
     _check_size(audit, wanted)
     name = f"{audit_id}-{wanted.name}"
+
+    def write(folder: Path) -> Path:
+        export(audit, wanted.name, folder / "written" / f"{name}{wanted.suffix}")
+        return _one_file(folder / "written", folder / f"{name}.zip")
+
+    return _sent(write)
+
+
+def _sent(write: Callable[[Path], Path]) -> Response:
+    """A file that is written to a temporary folder, as a download; the folder is deleted then."""
     folder = Path(tempfile.mkdtemp(prefix=own_folder("export")))
     try:
-        export(audit, wanted.name, folder / "written" / f"{name}{wanted.suffix}")
-        path = _one_file(folder / "written", folder / f"{name}.zip")
+        path = write(folder)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return _sent(path, folder)
-
-
-def _sent(path: Path, folder: Path) -> Response:
-    """A file as a download; its temporary folder is deleted afterwards."""
     return FileResponse(
         path,
         media_type="application/octet-stream",

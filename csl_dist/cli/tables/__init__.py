@@ -1,0 +1,1 @@
+"""Tables for the terminal, a module for each subject."""

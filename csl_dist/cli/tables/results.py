@@ -1,0 +1,107 @@
+"""What a run has found, and how far it is."""
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import pandas as pd
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+
+from csl_dist.cli.tables.plain import cell, headed_table
+
+if TYPE_CHECKING:
+    from csl_dist.audit.changes import AuditLine
+    from csl_dist.audit.status import StageStatus
+
+
+WIDE = 110
+"""Columns of a terminal from which on a table of flags has all that there is."""
+
+
+def status_table(lines: Sequence["StageStatus"]) -> Table:
+    table = headed_table("stage", "done", "of", numbers=("done", "of"))
+    for line in lines:
+        table.add_row(line.stage, f"{line.done:,}", f"{line.total:,}")
+    return table
+
+
+def audits_table(lines: Sequence["AuditLine"]) -> Table:
+    """The audits of a run, and what changed from each to the next."""
+    headings = ("audit", "made", "videos", "flags", "what changed")
+    table = headed_table(*headings, numbers=("videos", "flags"))
+    for line in lines:
+        made = time.strftime("%Y-%m-%d %H:%M", time.localtime(line.created))
+        changed = escape("; ".join(line.changes))
+        table.add_row(
+            str(line.number), made, f"{line.num_videos:,}", f"{line.num_flags:,}", changed
+        )
+    return table
+
+
+def flag_table(flags: pd.DataFrame, *, width: int) -> Table:
+    """Flagged spans; frames are the first and the last. A narrow terminal gets fewer columns.
+
+    Names and labels are broken over lines where there is no room, never cut; numbers never are.
+    """
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1) if width >= WIDE else (0, 1, 0, 0))
+    has_fixes = bool(flags["fix"].notna().any())
+    columns = ["rank", "video", "seconds", *(["frames"] if width >= WIDE else []), "score"]
+    columns += ["error"] if has_fixes else []
+    columns += ["fix"] if has_fixes and width >= WIDE else []
+    for heading in (*columns, "kind", "label", "suggested"):
+        numeric = heading in ("rank", "seconds", "frames", "score", "error")
+        table.add_column(
+            heading,
+            justify="right" if numeric else "left",
+            no_wrap=numeric or heading == "kind",
+            min_width=len(heading),
+            overflow="fold",
+        )
+    for flag in flags.itertuples():
+        probability = float(flag.probability)  # type: ignore[arg-type]
+        cells = {
+            "rank": str(flag.rank),
+            "video": escape(str(flag.video)),
+            "seconds": f"{flag.start_seconds:.1f}-{flag.stop_seconds:.1f}",
+            "frames": f"{flag.start}-{flag.stop - 1}",  # type: ignore[operator]
+            "score": f"{flag.score:.2f}",
+            "error": "-" if pd.isna(probability) else f"{probability:.0%}",
+            "fix": str(flag.fix),
+            "kind": str(flag.kind),
+            "label": escape(str(flag.label)),
+            "suggested": f"{escape(str(flag.suggested))} {flag.suggested_probability:.0%}",
+        }
+        table.add_row(*(cells[str(column.header)] for column in table.columns))
+    return table
+
+
+def corrections_table(corrections: pd.DataFrame) -> Table:
+    """Corrected spans: what they were called, and the score that decides, before and after."""
+    headings = ("video", "frames", "label", "corrected", "before", "after", "below")
+    table = headed_table(*headings, numbers=("frames", "before", "after"))
+    for row in corrections.itertuples():
+        table.add_row(
+            escape(str(row.video)),
+            f"{row.start}-{row.stop - 1}",  # type: ignore[operator]
+            escape(str(row.label)),
+            escape(str(row.corrected)),
+            cell(row.score_before),
+            cell(row.score_after),
+            "yes" if row.below_threshold else "no",
+        )
+    return table
+
+
+def frame_table(frame: pd.DataFrame) -> Table:
+    """Any other table that a query gives, a column each."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in frame.columns:
+        numeric = pd.api.types.is_numeric_dtype(frame[name])
+        heading = name.replace("_", " ")
+        justify: Literal["left", "right"] = "right" if numeric else "left"
+        table.add_column(heading, justify=justify, no_wrap=numeric, overflow="fold")
+    for row in frame.itertuples(index=False):
+        table.add_row(*(cell(value) for value in row))
+    return table
