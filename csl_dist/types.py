@@ -117,10 +117,23 @@ class Timeline:
 
     @property
     def fps(self) -> float:
-        """Frames per second that are used."""
+        """Frames per second that are used.
+
+        Samples lie a frame of the source more or less apart: at 25 frames a second, 2 a second are
+        12 or 13 frames apart, and neither distance is the rate.
+        """
         if len(self.times_T) < 2:
             return self.source_fps
-        return 1 / frame_seconds(self.times_T)
+        distances = np.diff(self.times_T)
+        if float(distances.mean()) * self.source_fps < SAMPLED_FRAMES:
+            return 1 / frame_seconds(self.times_T)
+        tolerance = 1 / self.source_fps + CLOCK_SECONDS
+        near = np.abs(distances - np.median(distances)) < tolerance
+        return 1 / float(distances[near].mean())
+
+
+SAMPLED_FRAMES = 1.1
+"""Frames of a source that used ones are apart in the mean, from which on some were left out."""
 
 
 CLOCK_SECONDS = 0.0015
@@ -221,7 +234,7 @@ class Annotation:
     @property
     def labelled_seconds(self) -> float:
         """Seconds of footage that have a label."""
-        return frame_seconds(self.times_T) * int((self.labels_T != UNLABELLED).sum())
+        return int((self.labels_T != UNLABELLED).sum()) / rate_of(self)
 
 
 def rate_of(annotation: Annotation) -> float:

@@ -1,10 +1,12 @@
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from csl_dist.types import Span, array_fingerprint, fingerprint, runs_of, spans_where
+from csl_dist.data.media.timeline import sampled
+from csl_dist.types import Annotation, Span, array_fingerprint, fingerprint, runs_of, spans_where
 
 labels = st.lists(st.integers(-1, 3), max_size=30)
 
@@ -23,6 +25,29 @@ def test_spans_where_gives_runs_of_true() -> None:
     mask = np.array([1, 1, 0, 1, 0, 0, 1], dtype=bool)
     assert spans_where(mask) == [Span(0, 2), Span(3, 4), Span(6, 7)]
     assert spans_where(np.zeros(3, dtype=bool)) == []
+
+
+@pytest.mark.parametrize("fps", [0.5, 1, 2, 3, 8, 10, 20])
+@pytest.mark.parametrize("source_fps", [25, 30000 / 1001, 50])
+@pytest.mark.parametrize("num_frames", [1500, 1513])
+def test_rate_of_sampled_frames_is_the_rate_that_was_asked_for(
+    fps: float, source_fps: float, num_frames: int
+) -> None:
+    timeline, _ = sampled(np.arange(num_frames) / source_fps, fps)
+    assert timeline.fps == pytest.approx(fps, rel=0.01)
+    labelled = Annotation(
+        video="v",
+        labels_T=np.zeros(len(timeline.times_T), dtype=np.int64),
+        times_T=timeline.times_T,
+        source_fps=timeline.source_fps,
+    )
+    assert labelled.labelled_seconds == pytest.approx(num_frames / source_fps, abs=2 / fps)
+
+
+def test_rate_of_all_frames_is_the_usual_one_whatever_is_missing() -> None:
+    times_N = np.delete(np.arange(1000) / 25, np.r_[100:110, 500])
+    timeline, _ = sampled(times_N, None)
+    assert timeline.fps == pytest.approx(25)
 
 
 def test_fingerprint_changes_with_any_part() -> None:

@@ -150,6 +150,7 @@ def check(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
     from csl_dist.data.check import (
         all_problems,
         doubtful_rate,
+        exchanged_labels,
         lone_classes,
         look_at_videos,
         orientation,
@@ -166,8 +167,9 @@ def check(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
             facts.append(found)
             bar.advance()
     lines = summaries(dataset, facts)
-    console.print(dataset_table(lines), class_table(dataset.classes, lines))
-    for note in dataset.notes:
+    if lines:
+        console.print(dataset_table(lines), class_table(dataset.classes, lines))
+    for note in (*dataset.notes, *exchanged_labels(facts)):
         say(note)
     for sentence in (orientation(facts), doubtful_rate(facts), lone_classes(dataset, facts)):
         if sentence is not None:

@@ -1,5 +1,6 @@
 """Commands that ask a run what it found: `csl query ROOT top`, `flags`, `videos` and others."""
 
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, fields
@@ -35,6 +36,14 @@ class Form(StrEnum):
     TABLE = "table"
     JSON = "json"
     CSV = "csv"
+
+
+NOTHING = dict.fromkeys(What, "nothing that fits what was asked for") | {
+    What.TOP: "no span is flagged that fits what was asked for",
+    What.FLAGS: "no span is flagged that fits what was asked for",
+    What.CONVENTIONS: "no convention: no disagreement is that of most videos, or of one person",
+}
+"""In place of an empty table."""
 
 
 @app.command(rich_help_panel="Results")
@@ -94,12 +103,16 @@ def query(
         What.SCORES: scores,
         What.TRAJECTORY: lambda: _trajectory(audit, _required(video, what), frame, scorer),
     }
-    _print(answers[what](), form)
+    found = answers[what]()
+    if form is Form.TABLE and found.empty:
+        console.print(NOTHING[what], highlight=False)
+    else:
+        _print(found, form)
     if what is What.TOP and form is Form.TABLE:
-        _print_outlook(audit)
+        _print_outlook(audit, root)
 
 
-def _print_outlook(audit: "Audit") -> None:
+def _print_outlook(audit: "Audit", root: str) -> None:
     """What the flags promise, and what is not among them."""
     from csl_dist.flag.edit_calibration import EditCalibration
 
@@ -109,7 +122,8 @@ def _print_outlook(audit: "Audit") -> None:
     console.print(calibration.sentence(), markup=False, highlight=False)
     num_below = len(audit.flags(below=True))
     if num_below:
-        console.print(f"below the line: {num_below} more; csl query ROOT below", highlight=False)
+        told = f"below the line: {num_below} more; csl query {shlex.quote(root)} below"
+        console.print(told, markup=False, highlight=False)
     for convention in audit.conventions():
         console.print(f"convention: {convention.sentence()}", markup=False, highlight=False)
 
@@ -189,8 +203,8 @@ def _print(table: "pd.DataFrame", form: Form) -> None:
     if form is Form.TABLE:
         from csl_dist.cli.tables.results import flag_table, frame_table
 
-        is_flags = "rank" in table.columns
-        console.print(flag_table(table, width=console.width) if is_flags else frame_table(table))
+        drawn = flag_table if "rank" in table.columns else frame_table
+        console.print(drawn(table, width=console.width))
     elif form is Form.JSON:
         sys.stdout.write(table.to_json(orient="records", indent=2, double_precision=6) + "\n")
     else:

@@ -196,7 +196,7 @@ def diff(
             console.print(flag_table(flags, width=console.width))
     if len(changes.moved):
         say(f"moved: {len(changes.moved)}")
-        console.print(frame_table(changes.moved))
+        console.print(frame_table(changes.moved, width=console.width))
     say(
         f"flags: {len(changes.came)} came, {len(changes.went)} went, {len(changes.moved)} moved, "
         f"{changes.num_same} stayed"

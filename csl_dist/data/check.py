@@ -3,10 +3,14 @@
 Every problem is found in one pass, each told with its file; nothing stops at the first.
 """
 
+import difflib
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import combinations
+from math import inf
 from statistics import median
 
 import numpy as np
@@ -27,6 +31,12 @@ OVERLAPS_SHOWN = 20
 """Of one video."""
 LEAST_LABELLED = 0.7
 """Of the length of videos; where labels end earlier, their rate may be another."""
+USUAL_FIT = 0.8
+"""Share of videos whose labels must end with them before it means anything that others do not."""
+SAME_END = 0.1
+"""Seconds between the end of a video and of its labels."""
+MISSPELT = 0.85
+"""How alike two names are, from which on one may be a slip of the other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +51,8 @@ class VideoFacts:
     """Of a video whose features the user brought."""
     labelled_share: float | None = None
     """Of the length of ready features or pictures, at which labels with times end."""
+    labels_end: float | None = None
+    """Second at which labels with times end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,26 +133,25 @@ def _look_at(
         timeline = _look_at_pixels(video, config.fps)
     if timeline is None or problems:
         return VideoFacts(video=video, problems=tuple(problems), timeline=timeline, file=file)
-    labels_T = dataset.labels(video, timeline)
+    track = dataset.track(video)
+    end = track.last if isinstance(track, SegmentTrack) else None
+    try:
+        labels_T = dataset.labels(video, timeline)
+    except CslError as error:
+        return VideoFacts(video=video, problems=(str(error),), timeline=timeline, labels_end=end)
     labelled = labels_T[labels_T != UNLABELLED]
     if not len(labelled):
         problems = [f"{video.labels}: video {video.id!r} has no labelled frame"]
+    is_told = end is not None and video.media is not Media.VIDEO
     return VideoFacts(
         video=video,
         problems=tuple(problems),
         timeline=timeline,
         class_frames_C=np.bincount(labelled, minlength=len(dataset.classes)),
         file=file,
-        labelled_share=_labelled_share(dataset, video, timeline),
+        labelled_share=end / timeline.duration if is_told and end is not None else None,
+        labels_end=end,
     )
-
-
-def _labelled_share(dataset: Dataset, video: Video, timeline: Timeline) -> float | None:
-    """Where labels with times end, of the length that a told rate gives features or pictures."""
-    track = dataset.track(video)
-    if isinstance(track, SegmentTrack) and video.media is not Media.VIDEO:
-        return track.last / timeline.duration
-    return None
 
 
 def _look_at_pixels(video: Video, fps: float | None) -> Timeline:
@@ -228,10 +239,47 @@ def lone_classes(dataset: Dataset, facts: list[VideoFacts]) -> str | None:
     lone = [f"{name!r} ({group})" for name, group in _lone_groups(dataset, facts).items()]
     if not lone:
         return None
+    slips = [
+        f"; is {name!r} a slip of {near!r}?"
+        for name in _lone_groups(dataset, facts)
+        if (near := _nearly(name, dataset.classes)) is not None
+    ]
     return (
         f"classes of one person or video alone: {', '.join(lone)}; the models that audit it never "
-        "saw them, and make no claim where they stand"
+        f"saw them, and make no claim where they stand{''.join(slips)}"
     )
+
+
+def _nearly(name: str, classes: Sequence[str]) -> str | None:
+    """A class of nearly the same name; names that differ in their digits are others on purpose."""
+
+    def digits(text: str) -> list[str]:
+        return re.findall(r"\d+", text)
+
+    others = [other for other in classes if other != name and digits(other) == digits(name)]
+    return next(iter(difflib.get_close_matches(name, others, n=1, cutoff=MISSPELT)), None)
+
+
+def exchanged_labels(facts: Sequence[VideoFacts]) -> Iterator[str]:
+    """A sentence for each two videos whose labels end with the other, where most fit their own."""
+    known = [f for f in facts if f.labels_end is not None and f.timeline is not None]
+
+    def apart(labelled: VideoFacts, seen: VideoFacts) -> float:
+        if labelled.labels_end is None or seen.timeline is None:
+            return inf
+        return abs(labelled.labels_end - seen.timeline.duration)
+
+    wrong = [found for found in known if apart(found, found) > SAME_END]
+    if len(wrong) > (1 - USUAL_FIT) * len(known):
+        return
+    for first, second in combinations(wrong, 2):
+        if apart(first, second) <= SAME_END and apart(second, first) <= SAME_END:
+            yield (
+                f"exchanged? The labels of {first.video.id!r} end with the video of "
+                f"{second.video.id!r}, at {first.labels_end:.1f} s, and the other way round, at "
+                f"{second.labels_end:.1f} s; {len(known) - len(wrong):,} of {len(known):,} videos "
+                "end with their own labels"
+            )
 
 
 def _lone_groups(dataset: Dataset, facts: list[VideoFacts]) -> dict[str, str]:

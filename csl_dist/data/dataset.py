@@ -83,15 +83,15 @@ class Dataset:
         track = self.track(video)
         misfit = track.misfit(timeline)
         where = f"({video.labels}, {video.source})"
+        if misfit is not None and misfit.share > TRIM_SHARE:
+            raise DataError(
+                f"video {video.id!r}: {misfit.words} {where}, too far apart to trim; is a rate or "
+                "a unit wrong (dataset.labels_fps, frames_fps, unit), or is it another's file?"
+            )
         if misfit is not None and self.length_mismatch == "error":
             raise DataError(
                 f"video {video.id!r}: {misfit.words} {where}; correct the file, or set "
                 "dataset.length_mismatch: trim"
-            )
-        if misfit is not None and misfit.share > TRIM_SHARE:
-            raise DataError(
-                f"video {video.id!r}: {misfit.words} {where}, too far apart to trim; is a rate "
-                "wrong (dataset.labels_fps, frames_fps)?"
             )
         return track.at(timeline.times_T)
 

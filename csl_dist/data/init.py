@@ -12,6 +12,7 @@ from math import inf
 from pathlib import Path
 
 from csl_dist.data.dataset import Dataset
+from csl_dist.data.formats.tables import SEGMENTS
 from csl_dist.data.layouts import LAYOUTS
 from csl_dist.data.layouts.documents import DocumentLayout
 from csl_dist.data.layouts.guessed import draft_table
@@ -59,6 +60,11 @@ def recognise(path: AnyPath, *, media: MediaNeed = "required") -> str:
         near = near[:NEAREST]
         others = [name for name in LAYOUTS if name not in near]
         reasons = "; ".join(f"{name} lacks {', '.join(lacking[name])}" for name in near)
+        if any(str(file).endswith((".csv", ".tsv")) for file in files_at(path, SEGMENTS)):
+            raise DataError(
+                f"{error} (read as a table of segments; `csl init LAYOUT {path}` says what another "
+                f"layout lacks, of which {', '.join(near)} are nearest)"
+            ) from error
         raise DataError(
             f"{path} has none of the known layouts: {reasons} (also known: {', '.join(others)}); "
             "for videos with label files of the same name, use `csl init manifest`; for a table of "

@@ -129,7 +129,8 @@ def find_labels(where: str | Path, options: Options) -> Labels:
     if not path.exists():
         raise DataError(f"{path} does not exist; give a folder or file of labels, or a config")
     if isinstance(path, Path) and path.suffix.lower() in (".yaml", ".yml"):
-        return _of_config(load_config(path, options.overrides).dataset, options, path.stem)
+        config = load_config(path, options.overrides)
+        return _of_config(config.dataset, options, Path(config.root).name)
     if options.overrides:
         raise ConfigError(f"--set changes a config, but {path} is none")
     section, notes = _section_of(path)

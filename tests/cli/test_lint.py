@@ -216,6 +216,7 @@ def test_config_with_patterns_is_linted(tmp_path: Path) -> None:
     )
     found = as_json(config)
     assert found["counts"] == {"order": 1, "class_names": 1}
+    assert found["title"] == "run", "as the report of the run is called"
     assert found["findings"][1]["sentence"] == (
         "`close` (30 steps) is not in the dataset's list of classes."
     )

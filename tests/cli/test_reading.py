@@ -34,6 +34,12 @@ def test_top_is_a_table_for_people(root: str) -> None:
         assert words in printed
 
 
+def test_nothing_found_is_a_sentence_and_the_next_command_has_the_root(root: str) -> None:
+    assert csl("query", root, "conventions").stdout.startswith("no convention")
+    assert csl("query", root, "flags", "--min-score", "1000").stdout.startswith("no span is")
+    assert "ROOT" not in csl("query", root, "top").stdout
+
+
 @pytest.mark.parametrize("what", ["top", "flags", "videos"])
 def test_tables_are_read_back_from_json_and_csv(root: str, what: str) -> None:
     rows = json.loads(csl("query", root, what, "--format", "json").stdout)

@@ -13,7 +13,7 @@ from csl_dist.cli.tables.metrics import (
     metrics_table,
     rivals_table,
 )
-from csl_dist.cli.tables.results import flag_table
+from csl_dist.cli.tables.results import flag_table, frame_table
 from csl_dist.evaluate.baselines import BASELINES
 
 VALUES = {
@@ -90,3 +90,49 @@ def test_flags_are_broken_over_lines_and_never_cut(width: int) -> None:
     assert not Counter(wanted) - Counter(together), "every letter of names is there"
     assert "suggested" in text
     assert ("308640-309727" in text) == (width == 120)
+
+
+@pytest.mark.parametrize(("width", "num_left_out"), [(60, 7), (80, 5), (120, 0), (160, 0)])
+def test_scores_are_whole_at_any_width_and_what_is_left_out_is_told(
+    width: int, num_left_out: int
+) -> None:
+    names = ("aum", "aum_late", "csl", "csl_late", "final", "margin", "margin_late", "smoothed")
+    scores = pd.DataFrame(
+        {"frame": [120], "seconds": [1234.56], "label": ["Brötchen schneiden"]}
+        | {name: [-10.25] for name in (*names, "suspicion", "order")}
+    )
+    out = io.StringIO()
+    Console(file=out, width=width).print(frame_table(scores, width=width))
+    text = out.getvalue()
+    assert max(map(len, text.splitlines())) <= width
+    assert "1234.56" in text
+    assert "".join(text.split()).count("-10.25") == len(names) + 2 - num_left_out
+    for word in ("Brötchen", "schneiden", "suspicion"):
+        assert word in text
+    told = " ".join(text.split()).partition("no room for ")[2].partition(";")[0]
+    assert len(told.split(", ")) == max(1, num_left_out), told
+
+
+def test_boundary_names_the_second_that_it_goes_to() -> None:
+    flags = pd.DataFrame(
+        {
+            "rank": [1, 2, 3],
+            "video": "v",
+            "start": 69,
+            "stop": 77,
+            "start_seconds": 34.5,
+            "stop_seconds": 38.5,
+            "score": 0.5,
+            "probability": 0.9,
+            "fix": ["boundary 77 69", "boundary 69 77", "rename 69 77"],
+            "kind": "boundary",
+            "label": "a",
+            "suggested": "b",
+            "suggested_probability": 0.9,
+        }
+    )
+    out = io.StringIO()
+    Console(file=out, width=120).print(flag_table(flags, width=120))
+    lines = out.getvalue().splitlines()
+    for rank, words in enumerate(["boundary to 34.5", "boundary to 38.5", "rename"], start=1):
+        assert any(line.split()[:1] == [str(rank)] and words in line for line in lines)

@@ -16,8 +16,10 @@ from csl_dist.config import (
     SegmentsConfig,
 )
 from csl_dist.data.check import (
+    VideoFacts,
     all_problems,
     doubtful_rate,
+    exchanged_labels,
     lone_classes,
     look_at_videos,
     orientation,
@@ -25,6 +27,7 @@ from csl_dist.data.check import (
 )
 from csl_dist.data.layouts import open_dataset, read_dataset
 from csl_dist.errors import DataError
+from csl_dist.types import Media, Split, Timeline, Video
 
 NUM_FRAMES = 20
 
@@ -167,6 +170,19 @@ def test_class_of_one_video_alone_is_a_note_where_there_are_folds(tmp_path: Path
     assert note.startswith("classes of one person or video alone: 'rare' (v00); ")
 
 
+def test_class_of_one_video_that_is_nearly_another_is_asked_about(tmp_path: Path) -> None:
+    write_folder(tmp_path)
+    for name, label in (("v00", "cut breed"), ("v01", "cut bread"), ("v02", "cut bread")):
+        (tmp_path / f"{name}.txt").write_text("a\n" * 10 + f"{label}\n" * 10)
+    (tmp_path / "v03.txt").write_text("a\n" * 10 + "cut bread 2\n" * 10)
+    (tmp_path / "classes.txt").write_text("a\nb\ncut bread\ncut breed\ncut bread 2\n")
+    config = config_of(tmp_path, folds=3).dataset
+    dataset = open_dataset(config)
+    note = lone_classes(dataset, list(look_at_videos(dataset, config)))
+    assert note is not None
+    assert note.endswith("where they stand; is 'cut breed' a slip of 'cut bread'?")
+
+
 def test_errors_that_can_not_be_planted_or_read_are_problems(tmp_path: Path) -> None:
     write_folder(tmp_path)
     for name in ("v09", "v10", "v11"):
@@ -246,3 +262,26 @@ def test_features_that_last_much_longer_than_their_labels_are_doubted(tmp_path: 
     assert note is not None
     assert note.startswith("rate: labels end at 48% of the length")
     assert "there really 5 frames or features a second?" in note
+
+
+def test_labels_that_end_with_each_others_video_are_told(tmp_path: Path) -> None:
+    lengths = [20.0 + i for i in range(12)]
+
+    def facts(ends: list[float]) -> list[VideoFacts]:
+        return [
+            VideoFacts(
+                video=Video(id=f"v{i}", source="", labels="", split=Split.AUDIT, media=Media.VIDEO),
+                timeline=Timeline(times_T=np.arange(2.0), duration=length, source_fps=25),
+                labels_end=end,
+            )
+            for i, (length, end) in enumerate(zip(lengths, ends, strict=True))
+        ]
+
+    assert list(exchanged_labels(facts(lengths))) == []
+    swapped = [lengths[1], lengths[0], *lengths[2:]]
+    assert list(exchanged_labels(facts(swapped))) == [
+        "exchanged? The labels of 'v0' end with the video of 'v1', at 21.0 s, and the other way "
+        "round, at 20.0 s; 10 of 12 videos end with their own labels"
+    ]
+    assert list(exchanged_labels(facts([lengths[0] - 5, *lengths[1:]]))) == []
+    assert list(exchanged_labels(facts([end - 3 for end in lengths]))) == []

@@ -222,6 +222,14 @@ def test_init_of_one_track_and_of_a_table_tells_it(tmp_path: Path) -> None:
             {"start": 0, "stop": 1, "label": 2, "unit": "clock"},
         ),
         (
+            "Datei;start;stop;label\na.mp4;0,00;2,50;x\na.mp4;2,50;4,00;y\nb.mp4;0;3;x\n",
+            {"start": "start", "stop": "stop", "label": "label", "unit": "s"},
+        ),
+        (
+            "video|start|stop|label\na|0|2.5|x\na|2.5|4|y\n",
+            {"start": "start", "stop": "stop", "label": "label", "video": "video", "unit": "s"},
+        ),
+        (
             "Video Name,Start Time (s),Duration,Activity\na,0,2,x\na,2,3,y\n",
             {
                 "start": "Start Time (s)",
@@ -242,6 +250,34 @@ def test_any_table_of_times_is_drafted(
     columns = draft.dataset["columns"]
     assert isinstance(columns, dict)
     assert columns | {"unit": draft.dataset["unit"]} == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "labels.csv is empty; expected a table of times and labels"),
+        ("video,start,stop,label\n", "labels.csv has one line; expected a table"),
+        (
+            "video,start,stop,label\na,0,2,x\na,2,4,y\nb,-1,2,x\nb,2,five,y\n",
+            "labels.csv:4: start is '-1', expected a time from 0 on",
+        ),
+        (
+            "video,start,stop,label\na,0,2,x\na,2,4,y\na,4,?,y\nb,2,five,y\nb,5,8,x\n",
+            r"labels.csv:4: stop is '\?' \(1 more like it\), expected a time",
+        ),
+        (
+            "video,start,stop,label\na,0,00,2,50,x\na,2,50,4,00,y\n",
+            "labels.csv:2: expected 4 columns, as the first line has, got 6",
+        ),
+        ("a,b\nc,d\n", r"labels.csv is no table of times .* \(its first row: a, b\)"),
+    ],
+)
+def test_table_that_is_wrong_says_first_what_is_wrong_with_it(
+    tmp_path: Path, text: str, sentence: str
+) -> None:
+    touch(tmp_path / "labels.csv", text)
+    with pytest.raises(DataError, match=f"^{tmp_path}/{sentence}"):
+        draft_config("auto", tmp_path, tmp_path / "csl.yaml")
 
 
 def test_unknown_folder_names_formats_of_the_files_that_are_there(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -411,13 +412,16 @@ def test_activitynet_test_entries_without_labels_are_left_out(tmp_path: Path) ->
     assert [v.split for v in dataset.videos] == [Split.TRAIN, Split.AUDIT]
 
 
+@pytest.mark.parametrize("length_mismatch", ["trim", "error"])
 @pytest.mark.parametrize("num_labels", [90, 120])
-def test_trimming_stops_where_a_rate_must_be_wrong(tmp_path: Path, num_labels: int) -> None:
+def test_trimming_stops_where_a_rate_must_be_wrong(
+    tmp_path: Path, num_labels: int, length_mismatch: Literal["trim", "error"]
+) -> None:
     touch(tmp_path / "manifest.csv", "id,source,labels,split,fps\nv,v.mp4,v.txt,audit,10\n")
     touch(tmp_path / "v.txt", "a\n" * num_labels)
-    dataset = open_dataset(ManifestConfig(path=str(tmp_path), length_mismatch="trim"))
+    dataset = open_dataset(ManifestConfig(path=str(tmp_path), length_mismatch=length_mismatch))
     timeline, _ = sampled(np.arange(100) / 10, None)
-    with pytest.raises(DataError, match="too far apart to trim"):
+    with pytest.raises(DataError, match="too far apart to trim; is a rate or a unit wrong"):
         dataset.labels(dataset.videos[0], timeline)
 
 

@@ -22,6 +22,7 @@ from csl_dist.data.documents.times import Times
 from csl_dist.data.formats.tables import SEGMENTS
 from csl_dist.data.layouts import LAYOUTS, open_dataset
 from csl_dist.data.layouts.documents import DocumentLayout
+from csl_dist.errors import DataError
 
 DOCS = Path(__file__).parents[2] / "docs" / "formats.md"
 
@@ -157,6 +158,7 @@ def test_every_format_has_its_line_in_the_table() -> None:
     ("times", "text", "start", "stop"),
     [
         (Times(unit="s"), "1.5", 1.5, 1.5),
+        (Times(unit="s", point=","), "1,5", 1.5, 1.5),
         (Times(unit="ms"), "1500", 1.5, 1.5),
         (Times(unit="ms", inclusive=True), "1499", 1.499, 1.5),
         (Times(unit="frames", fps=10), "15", 1.5, 1.5),
@@ -259,3 +261,27 @@ def test_any_table_is_read_written_and_read_again(
         renamed = start <= frame < start + length
         expected = label if renamed else at(read, frame / rate)
         assert at(again, frame / rate) == expected
+
+
+def test_table_with_decimal_commas_keeps_them() -> None:
+    text = "video;from;to;what\na.mp4;0;15,65;cut\na.mp4;15,65;27,4;stir\n"
+    columns = ColumnsConfig(start="from", stop="to", label="what", video="video")
+    read = SEGMENTS.parse(text.encode(), "t.csv", SegmentsConfig(path="t.csv", columns=columns))
+    assert [(s.start_seconds, s.stop_seconds) for s in read.segments] == [(0, 15.65), (15.65, 27.4)]
+    earlier = Renaming(
+        start=Edge(after=12.2, at=12.25, middle=12.22),
+        stop=Edge(after=15.6, at=15.65, middle=15.62),
+        label="stir",
+    )
+    changed = read.edited(changes_of(read.segments, [earlier], read.times.snapped))
+    assert changed.decode() == text.replace("15,65", "12,25")
+
+
+def test_row_with_more_values_than_names_is_refused_as_columns_are_shifted() -> None:
+    text = "start,stop,label,by\n0,2,cut,me\n2,4,wash, then dry,me\n"
+    config = SegmentsConfig(
+        path="t.csv", columns=ColumnsConfig(start="start", stop="stop", label="label")
+    )
+    with pytest.raises(DataError, match=r"^t.csv:3: expected 4 columns, .* got 5; put a value"):
+        SEGMENTS.parse(text.encode(), "t.csv", config)
+    SEGMENTS.parse(text.replace(" then dry,me", "me,,").encode(), "t.csv", config)

@@ -433,8 +433,11 @@ def test_service_shows_fixes(audit: Audit) -> None:
 def test_query_lists_fixes(audit: Audit) -> None:
     console = Console(width=200, record=True, file=io.StringIO())
     console.print(flag_table(audit.flags(), width=200))
-    text = console.export_text()
-    assert flag_of(audit, RENAMED).fix in text
+    lines = console.export_text().splitlines()
+    moved = flag_of(audit, MOVED)
+    to = moved.start_seconds if moved.fix.endswith(f" {moved.start}") else moved.stop_seconds
+    assert any(RENAMED in line and "rename" in line for line in lines)
+    assert any(MOVED in line and f"boundary to {to:.1f}" in line for line in lines)
 
 
 def made_edit(kind: EditKind, place: int = 10) -> Edit:

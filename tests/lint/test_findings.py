@@ -153,6 +153,14 @@ def test_overlap_is_told_where_rare_and_once_where_common() -> None:
     )
 
 
+def test_overlap_of_less_than_half_a_frame_is_rounding() -> None:
+    videos = [
+        replace(v, steps=tuple(replace(s, stop_seconds=s.stop_seconds + 0.02) for s in v.steps))
+        for v in usual_videos(10, frame_seconds=0.5)
+    ]
+    assert found(videos, Kind.OVERLAP) == []
+
+
 def test_steps_beyond_the_end_are_told_once_a_video() -> None:
     odd = sequence("odd", USUAL, seconds=None)
     finding = only([*usual_videos(5), replace(odd, seconds=25.0)], Kind.BEYOND_END)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 from rich import box
@@ -68,13 +68,22 @@ def flag_table(flags: pd.DataFrame, *, width: int) -> Table:
             "frames": f"{flag.start}-{flag.stop - 1}",  # type: ignore[operator]
             "score": f"{flag.score:.2f}",
             "error": "-" if pd.isna(probability) else f"{probability:.0%}",
-            "fix": str(flag.fix),
+            "fix": _fix_words(flag),
             "kind": str(flag.kind),
             "label": escape(str(flag.label)),
             "suggested": f"{escape(str(flag.suggested))} {flag.suggested_probability:.0%}",
         }
         table.add_row(*(cells[str(column.header)] for column in table.columns))
     return table
+
+
+def _fix_words(flag: Any) -> str:
+    """What is done to the labels of a flag's span; a boundary with the second that it goes to."""
+    kind, *places = str(flag.fix).split()
+    if kind != "boundary":
+        return kind
+    to = flag.start_seconds if int(places[1]) == flag.start else flag.stop_seconds
+    return f"boundary to {to:.1f}"
 
 
 def corrections_table(corrections: pd.DataFrame) -> Table:
@@ -94,14 +103,51 @@ def corrections_table(corrections: pd.DataFrame) -> Table:
     return table
 
 
-def frame_table(frame: pd.DataFrame) -> Table:
-    """Any other table that a query gives, a column each."""
-    table = Table(box=box.SIMPLE_HEAD)
-    for name in frame.columns:
-        numeric = pd.api.types.is_numeric_dtype(frame[name])
-        heading = name.replace("_", " ")
+SPARED = ("margin_late", "aum_late", "margin", "aum", "csl_late", "final", "order", "csl")
+"""Scores that a narrow terminal does not get, the first ones first."""
+
+
+def frame_table(frame: pd.DataFrame, *, width: int) -> Table:
+    """Any other table that a query gives, a column each; what is left out is told.
+
+    Names and labels are broken over lines where there is no room, never cut; numbers never are.
+    """
+    roomy = _least_width(frame, gap=3) <= width
+    left_out: list[str] = []
+    for name in SPARED:
+        if roomy or _least_width(frame.drop(columns=left_out), gap=2) <= width:
+            break
+        left_out += [name] if name in frame.columns else []
+    shown = frame.drop(columns=left_out)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1) if roomy else (0, 1, 0, 0))
+    for name in shown.columns:
+        numeric = pd.api.types.is_numeric_dtype(shown[name])
+        heading = name.replace("_", "\n")
         justify: Literal["left", "right"] = "right" if numeric else "left"
-        table.add_column(heading, justify=justify, no_wrap=numeric, overflow="fold")
-    for row in frame.itertuples(index=False):
+        least = max(map(len, heading.split("\n")))
+        table.add_column(
+            heading, justify=justify, no_wrap=numeric, min_width=least, overflow="fold"
+        )
+    for row in shown.itertuples(index=False):
         table.add_row(*(cell(value) for value in row))
+    if left_out:
+        names = [name for name in frame.columns if name in left_out]
+        table.caption = f"no room for {', '.join(names)}; --format csv has all"
+        table.caption_justify = "left"
     return table
+
+
+LEAST_WORDS = 12
+"""Columns of a terminal that a name, or a label, has to be broken into."""
+
+
+def _least_width(frame: pd.DataFrame, *, gap: int) -> int:
+    """Columns of the terminal that a table takes, with numbers whole and words broken."""
+
+    def width(name: str) -> int:
+        heading = max(map(len, name.split("_")))
+        longest = max((len(cell(value)) for value in frame[name].unique().tolist()), default=0)
+        numeric = pd.api.types.is_numeric_dtype(frame[name])
+        return max(heading, longest if numeric else min(longest, LEAST_WORDS))
+
+    return sum(width(name) + gap for name in frame.columns) + 1

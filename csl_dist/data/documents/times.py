@@ -32,6 +32,8 @@ class Times:
     """Whether an end is still inside; of frames and milliseconds, which have a next one."""
     decimals: int | None = None
     """Digits behind the point that the file has; None where it may have any."""
+    point: Literal[".", ","] = "."
+    """Before the fraction of seconds; spreadsheets of many countries write a comma."""
 
     def start(self, text: str) -> float:
         """Seconds of a start; ValueError where the text is none."""
@@ -83,7 +85,7 @@ class Times:
         text = text.strip()
         if self.unit == "clock":
             return self._clock_seconds(text)
-        number = float(text)
+        number = float(text.replace(self.point, "."))
         if not math.isfinite(number):
             raise ValueError(f"{text} is no time")
         if self.unit == "s":
@@ -115,7 +117,9 @@ class Times:
         if self.unit == "clock":
             return self._clock_text(seconds)
         number = self._number(seconds, last)
-        return str(number) if isinstance(number, int) else _shortest(number, self.decimals or 0)
+        if isinstance(number, int):
+            return str(number)
+        return _shortest(number, self.decimals or 0).replace(".", self.point)
 
     def _clock_text(self, seconds: float) -> str:
         if self.fps and self.decimals is None:
@@ -124,7 +128,7 @@ class Times:
             rest = f":{frames - math.ceil(whole * self.fps - 1e-9):02d}"
         else:
             digits = _shortest(seconds, self.decimals or 0).partition(".")
-            whole, rest = int(digits[0]), digits[1] + digits[2]
+            whole, rest = int(digits[0]), digits[1].replace(".", self.point) + digits[2]
         return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}{rest}"
 
 
@@ -136,6 +140,6 @@ def _shortest(seconds: float, decimals: int) -> str:
     return f"{seconds:.6f}"
 
 
-def decimals_of(texts: list[str]) -> int:
+def decimals_of(texts: list[str], point: str = ".") -> int:
     """The most digits behind a point among some texts."""
-    return max((len(text.partition(".")[2]) for text in texts), default=0)
+    return max((len(text.partition(point)[2]) for text in texts), default=0)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import inf
-from typing import Any
+from typing import Any, Literal
 
 from csl_dist.config import ColumnsConfig
 from csl_dist.data.documents.document import About, Parsed
@@ -23,7 +23,7 @@ from csl_dist.errors import DataError
 
 BLANKS = " "
 """As a delimiter: any run of blanks; the last column goes on to the end of the line."""
-DELIMITERS = ("\t", ";", ",")
+DELIMITERS = ("\t", ";", ",", "|")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class TableForm:
     columns: ColumnsConfig
     times: Times
     delimiter: str | None = None
-    """None: whichever of tab, semicolon and comma the first line has most of."""
+    """None: whichever of tab, semicolon, comma and bar the first line has most of."""
     video_of: Callable[[str], str] = str
     """From what stands in the column `video` to the id."""
     labels: Mapping[str, str | int] = field(default_factory=dict)
@@ -154,6 +154,8 @@ class TableDocument:
             body = kept
         if not body:
             raise DataError(f"{source.file} has no row of a segment")
+        if form.has_header:
+            refuse_long_rows(source, rows, delimiter)
         self.times = self._exact_times(body)
         if form.sequences in self.header:
             body = self._of_first_videos(body, str(form.sequences))
@@ -204,13 +206,18 @@ class TableDocument:
         return kept
 
     def _exact_times(self, body: Sequence[Row]) -> Times:
-        times = self.form.times
         texts = [self._value(row, self.places["start"]) for row in body]
+        timed = [self.places[n] for n in ("start", "stop", "duration") if n in self.places]
+        cells = (row.cells[place] for row in body for place in timed if place < len(row.cells))
+        point: Literal[".", ","] = "," if any("," in cell.value for cell in cells) else "."
+        times = replace(self.form.times, point=point)
         if times.unit == "clock":
-            if any("." in text or "," in text for text in texts):
-                return replace(times, decimals=decimals_of([t.replace(",", ".") for t in texts]))
+            if any(times.point in text for text in texts):
+                return replace(times, decimals=decimals_of(texts, times.point))
             return replace(times, decimals=None if texts[0].count(":") == 3 else 0)
-        return replace(times, decimals=decimals_of(texts)) if times.unit == "s" else times
+        if times.unit == "s":
+            return replace(times, decimals=decimals_of(texts, times.point))
+        return times
 
     def _video(self, row: Row) -> str:
         if "video" not in self.places:
@@ -344,6 +351,18 @@ class TableDocument:
         buffer = io.StringIO()
         csv.writer(buffer, delimiter=self.delimiter, lineterminator="").writerow([text])
         return buffer.getvalue()
+
+
+def refuse_long_rows(source: SourceText, rows: Sequence[Row], delimiter: str) -> None:
+    """DataError where a row has more values than the first one has names: columns are shifted."""
+    width = len(rows[0].cells)
+    for row in rows[1:]:
+        if any(cell.value for cell in row.cells[width:]):
+            raise DataError(
+                f"{source.file}:{row.line}: expected {width} columns, as the first line has, got "
+                f"{len(row.cells)}; put a value that holds {delimiter!r} between quotes, or write "
+                "another sign between columns"
+            )
 
 
 def guessed_delimiter(source: SourceText) -> str:

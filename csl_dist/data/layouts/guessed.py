@@ -7,7 +7,13 @@ from pathlib import PurePosixPath
 
 from csl_dist.config import ColumnsConfig, SegmentsConfig
 from csl_dist.data.documents.text import decoded
-from csl_dist.data.formats.table import BLANKS, Row, guessed_delimiter, read_rows
+from csl_dist.data.formats.table import (
+    BLANKS,
+    Row,
+    guessed_delimiter,
+    read_rows,
+    refuse_long_rows,
+)
 from csl_dist.data.formats.tables import SEGMENTS
 from csl_dist.data.layouts.documents import drafted
 from csl_dist.data.layouts.label_files import files_at
@@ -28,7 +34,7 @@ NAMES = {
     "group": "group|participant|subject|surgeon|person|patient",
 }
 """Words that a column's name has, in the order in which columns are given away."""
-TIME = re.compile(r"\d+(\.\d+)?|\d+:\d{1,2}(:\d{1,2})?([.,:;]\d+)?")
+TIME = re.compile(r"\d+([.,]\d+)?|\d+:\d{1,2}(:\d{1,2})?([.,:;]\d+)?")
 ROWS_LOOKED_AT = 2000
 LONGEST_SECONDS = 6 * 3600
 """Whole numbers above this are frames rather than seconds."""
@@ -49,9 +55,13 @@ def _draft(path: AnyPath, file: AnyPath) -> Draft:
     source = decoded(read_bytes(file), str(file))
     delimiter = guessed_delimiter(source)
     rows = read_rows(source, delimiter, 3 if delimiter == BLANKS else 0)
+    if not rows:
+        raise DataError(f"{file} is empty; expected a table of times and labels")
     if len(rows) < 2:
-        raise DataError(f"{file} is no table of times and labels")
+        raise DataError(f"{file} has one line; expected a table of times and labels")
     columns = _named(rows) or _by_content(rows) or _numbered(rows)
+    if columns is None or not {"stop", "duration"} & columns.keys():
+        _refuse_no_times(file, rows)
     if columns is None:
         first = ", ".join(cell.value for cell in rows[0].cells)[:80]
         raise DataError(
@@ -59,6 +69,8 @@ def _draft(path: AnyPath, file: AnyPath) -> Draft:
             "describe its columns with layout: segments"
         )
     has_header = not isinstance(columns["start"], int)
+    if has_header and delimiter != BLANKS:
+        refuse_long_rows(source, rows, delimiter)
     header = [cell.value for cell in rows[0].cells]
     body = rows[1 if has_header else 0 :][:ROWS_LOOKED_AT]
     places = {
@@ -97,9 +109,7 @@ def _named(rows: Sequence[Row]) -> dict[str, str] | None:
         return None
     columns: dict[str, str] = {}
     for meaning, words in NAMES.items():
-        pattern = re.compile(rf"(^|[^a-z])({words})s?([^a-z]|$)", re.IGNORECASE)
-        spaced = {name: re.sub(r"([a-z])([A-Z])", r"\1_\2", name) for name in header}
-        alike = [n for n in header if n not in columns.values() and pattern.search(spaced[n])]
+        alike = [n for n in header if n not in columns.values() and _has_word(n, words)]
         timed = {name: _are_times(rows[1:], header.index(name)) for name in alike}
         if meaning in ("start", "stop", "duration"):
             alike = [name for name in alike if timed[name]]
@@ -115,6 +125,26 @@ def _named(rows: Sequence[Row]) -> dict[str, str] | None:
         ]
         columns = columns | ({"start": frames[0]} if frames else {})
     return columns if {"start", "label"} <= columns.keys() else None
+
+
+def _refuse_no_times(file: AnyPath, rows: Sequence[Row]) -> None:
+    """DataError for the first value that is no time, in a column of times by name and most rows."""
+    for place, cell in enumerate(rows[0].cells):
+        if not any(_has_word(cell.value, NAMES[name]) for name in ("start", "stop", "duration")):
+            continue
+        wrong = [row for row in rows[1:] if not TIME.fullmatch(_value(row, place))]
+        if 0 < len(wrong) < len(rows[1:]) / 2:
+            more = f" ({len(wrong) - 1:,} more like it)" if len(wrong) > 1 else ""
+            raise DataError(
+                f"{file}:{wrong[0].line}: {cell.value} is {_value(wrong[0], place)!r}{more}, "
+                "expected a time from 0 on, such as 75.5 or 1:15.5; correct or remove it"
+            )
+
+
+def _has_word(name: str, words: str) -> bool:
+    """Whether a column's name has one of some words; `startTime` has two."""
+    spaced = re.sub(r"([a-z])([A-Z])", r"\1_\2", name)
+    return bool(re.search(rf"(^|[^a-z])({words})s?([^a-z]|$)", spaced, re.IGNORECASE))
 
 
 def _by_content(rows: Sequence[Row]) -> dict[str, str] | None:

@@ -116,8 +116,7 @@ def gap_findings(reading: Reading) -> Iterator[Finding]:
     text = reading.length_text
     corpus = reading.corpus
     gap_N = _since_last_stop(corpus)
-    frames = np.array([a.frame_seconds or 0.0 for a in corpus.about])[corpus.video_N()]
-    gaps = np.flatnonzero(gap_N > np.maximum(frames / 2, 1e-3))
+    gaps = np.flatnonzero(gap_N > _half_frames(corpus))
     neighbours = corpus.num_segments - int((np.diff(corpus.offsets_V) > 0).sum())
     if len(gaps) > max(RARE_STYLE * neighbours, 1):
         return
@@ -144,7 +143,7 @@ def overlap_findings(reading: Reading) -> Iterator[Finding]:
     text = reading.length_text
     corpus = reading.corpus
     gap_N, video_N = _since_last_stop(corpus), corpus.video_N()
-    overlaps = np.flatnonzero(gap_N < -1e-3)
+    overlaps = np.flatnonzero(gap_N < -_half_frames(corpus))
     neighbours = corpus.num_segments - int((np.diff(corpus.offsets_V) > 0).sum())
     if len(overlaps) > max(RARE_STYLE * neighbours, 1):
         yield Finding(
@@ -173,6 +172,13 @@ def overlap_findings(reading: Reading) -> Iterator[Finding]:
             ),
             evidence={"seconds": seconds, "overlaps": len(overlaps), "neighbours": neighbours},
         )
+
+
+def _half_frames(corpus: Corpus) -> FloatArray:
+    """Seconds of each segment's half frame: what rounding to frames makes of steps end to end."""
+    frames = np.array([about.frame_seconds or 0.0 for about in corpus.about])[corpus.video_N()]
+    half: FloatArray = np.maximum(frames / 2, 1e-3)
+    return half
 
 
 def _since_last_stop(corpus: Corpus) -> FloatArray:
