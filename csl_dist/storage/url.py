@@ -19,8 +19,9 @@ import re
 import tempfile
 import time
 import uuid
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -358,9 +359,32 @@ def _file_bytes(path: str) -> bytes:
 
 
 def at_once(request: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-    """What `request` returns for each item, in their order, while many wait side by side."""
+    """What `request` returns for each item, in their order, while many wait side by side.
+
+    Threads take the next item themselves: a future for each would take longer than a local file.
+    """
+    asked = list(items)
+    results: list[Any] = [None] * len(asked)
+    errors: dict[int, Exception] = {}
+    left = iter(range(len(asked)))  # whose steps no two threads take
+
+    def answer() -> None:
+        for number in left:
+            try:
+                results[number] = request(asked[number])
+            except Exception as error:
+                errors[number] = error
+                deque(left, maxlen=0)  # nobody begins another one
+
     with ThreadPoolExecutor(REQUESTS_AT_ONCE) as pool:
-        return list(pool.map(request, items))
+        threads = [pool.submit(answer) for _ in range(min(REQUESTS_AT_ONCE, len(asked)))]
+        try:
+            wait(threads)
+        finally:
+            deque(left, maxlen=0)
+    if errors:
+        raise errors[min(errors)]
+    return results
 
 
 @lru_cache(maxsize=256)

@@ -24,6 +24,21 @@ def test_list_keys_gives_those_below_a_whole_path_part(storage: Storage) -> None
     assert len(list(storage.list_keys())) == 3
 
 
+def test_first_error_of_requests_at_once_is_raised_and_ends_them() -> None:
+    asked: list[int] = []
+
+    def refused(number: int) -> int:
+        asked.append(number)
+        if number in (5, 3):
+            raise StorageError(f"no {number}")
+        return number
+
+    with pytest.raises(StorageError, match="no [35]"):
+        at_once(refused, range(10_000))
+    assert len(asked) < 10_000
+    assert at_once(refused, []) == []
+
+
 def test_requests_at_once_keep_their_order(storage: Storage) -> None:
     keys = [f"{number:03d}" for number in range(100)]
     at_once(lambda key: storage.put(key, key.encode()), keys)
