@@ -155,18 +155,22 @@ class EditCalibration:
         promise = self.promise
         if promise is None:
             return how
-        others = [f"{n} of {name}" for name, n in promise.other_flags.items() if n]
-        ranked = f"; {' and '.join(others)} are ranked, without a promise" if others else ""
+        others = [f"{name} ({n})" for name, n in promise.other_flags.items() if n]
+        ranked = f"; flags of {' and '.join(others)} are ranked, without a promise" * bool(others)
         if promise.flags == 0:
             return f"no step is likelier wrong than right{ranked} ({how})"
         budgets = ", ".join(
             f"{_length(minutes)} of flagged footage hold {share:.0%}"
             for minutes, share in promise.budgets
         )
-        first = "the flag" if promise.flags == 1 else f"the first {promise.flags} flags"
+        right = (
+            f"the one flag of steps is right with a probability of {promise.right:.0%}"
+            if promise.flags == 1
+            else f"of the first {promise.flags} flags of steps about {round(promise.low)} to "
+            f"{round(promise.high)} are right"
+        )
         return (
-            f"of {first} of steps about {round(promise.low)} to {round(promise.high)} are right, "
-            "as more findings score high than in labels without errors; about "
+            f"{right}, as more findings score high than in labels without errors; about "
             f"{round(promise.expected_errors)} steps are wrong in all, of which {budgets}{ranked} "
             f"({how})"
         )
