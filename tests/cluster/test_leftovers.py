@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -107,15 +108,26 @@ def test_folder_that_is_no_run_root_is_left_alone(temporary: Path) -> None:
 
 def test_processes_of_ray_without_a_raylet_are_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """An agent outlives a driver that is killed; here a process of that name, below this one."""
-    with subprocess.Popen(["ray::DashboardAgent", "30"], executable="/bin/sleep") as agent:
+    with sleeping("ray::DashboardAgent") as agent:
         [found] = [one for one in orphans() if str(agent.pid) in one.what]
         found.remove()
         assert agent.wait(timeout=10) == -signal.SIGKILL
-    with subprocess.Popen(["ray::IDLE", "30"], executable="/bin/sleep") as worker:
+    with sleeping("ray::IDLE") as worker:
         here = module.command_lines() | {os.getpid(): f"/x/{module.RAYLET} --y"}
         monkeypatch.setattr(module, "command_lines", lambda: here)
         assert not [one for one in orphans() if str(worker.pid) in one.what]
-        worker.kill()
+
+
+@contextmanager
+def sleeping(name: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A process of a name, which the system tells a moment after it has begun."""
+    with subprocess.Popen([name, "30"], executable="/bin/sleep") as process:
+        while not Path(f"/proc/{process.pid}/cmdline").read_bytes():
+            time.sleep(0.01)
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 @contextmanager
