@@ -288,7 +288,9 @@ def test_calibration_says_how_many_flags_are_right(audit: Audit) -> None:
     assert calibration.promise.right > 1
     assert calibration.rehearsal.num_videos == len(VIDEOS)
     assert "of the first 2 flags of steps about" in calibration.sentence()
-    assert "1 of boundaries" in calibration.sentence()
+    assert "flags of boundaries (1) are ranked" in calibration.sentence()
+    single = replace(calibration, promise=replace(calibration.promise, flags=1, right=0.8))
+    assert "the one flag of steps is right with a probability of 80%" in single.sentence()
     again = EditCalibration.from_json(json.loads(json.dumps(calibration.as_json())))
     assert again.as_json() == calibration.as_json()
 
