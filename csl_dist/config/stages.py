@@ -247,8 +247,8 @@ class PredictConfig:
     dtype: Literal["float16", "float32"] = "float16"
     """Type of stored log-probabilities."""
     precision: Literal["exact", "fast"] = "exact"
-    """`fast`: on CPUs, products of weights and activations in 8-bit integers, which takes half the
-    time or less where the CPU has VNNI instructions; on GPUs as `exact`."""
+    """`fast`: on CPUs, products of large layers in 8-bit integers, which takes half the time or
+    less where the CPU has VNNI instructions; small models, and GPUs, as `exact`."""
     sweeps: bool = False
     """Predict in sweeps, all videos in each, with an audit after each: every 10th checkpoint and
     the last, every 5th, every 2nd, all. The last audit is the same as without."""

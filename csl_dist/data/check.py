@@ -142,14 +142,14 @@ def _look_at(
     labelled = labels_T[labels_T != UNLABELLED]
     if not len(labelled):
         problems = [f"{video.labels}: video {video.id!r} has no labelled frame"]
-    is_told = end is not None and video.media is not Media.VIDEO
+    share = None if end is None or video.media is Media.VIDEO else end / timeline.duration
     return VideoFacts(
         video=video,
         problems=tuple(problems),
         timeline=timeline,
         class_frames_C=np.bincount(labelled, minlength=len(dataset.classes)),
         file=file,
-        labelled_share=end / timeline.duration if is_told and end is not None else None,
+        labelled_share=share,
         labels_end=end,
     )
 
