@@ -34,7 +34,7 @@ SETTINGS: dict[ListName, list[tuple[PlantedKind | None, float, float]]] = {
     ListName.ORDER: [*MIXES, (PlantedKind.SWAP, 0.1, 0.5)],
 }
 """What is planted, the share of frames, and the share of videos."""
-BANDS = (-2.0, -1.5, -1.0, -0.5)
+BANDS = (-2.0, -1.5, -1.0, -0.5, 0.0)
 
 Found = tuple[ListName, float, bool]
 """A finding's list, its log-odds by the shipped weights, and whether it is right."""

@@ -306,7 +306,7 @@ class Report:
                 excess = calibration.excess(every_N)
                 yield calibration.probability(odds_N, excess=excess), right_N
 
-    def _curve_without(self, dataset: str, list_name: ListName) -> ProbabilityCurve:
+    def _curve_without(self, dataset: str | None, list_name: ListName) -> ProbabilityCurve:
         """Constants fitted on the other datasets, on the half that is not told about."""
         pairs = [
             self._odds(run, list_name, self.videos(run, other=True))
@@ -314,6 +314,10 @@ class Report:
             if s.dataset != dataset and self._is_calibrated_on(s, list_name)
         ]
         return fit_curve([pair for pair in pairs if len(pair[0]) >= 10])
+
+    def shipped_curve(self) -> str:
+        """Constants of steps from all datasets, on the half that is not told about."""
+        return str(self._curve_without(None, ListName.STEPS))
 
     @staticmethod
     def _is_calibrated_on(setting: Setting, list_name: ListName) -> bool:

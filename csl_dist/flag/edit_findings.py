@@ -45,7 +45,7 @@ from csl_dist.types import (
 
 NEAR = 1.0
 """Log-odds by which another edit of the place may be less sure and is still told of."""
-LEVELS = {ListName.BOUNDARIES: -1.0, ListName.ORDER: -1.5}
+LEVELS = {ListName.BOUNDARIES: -0.5, ListName.ORDER: -1.5}
 """Log-odds by the shipped weights above which a boundary, or an order, is flagged.
 
 Where about half of what lies just above is right, on the choosing half of the people of four
