@@ -26,7 +26,8 @@ NUM_CHECKPOINTS = 12
 
 
 def flags_of(*spans: tuple[str, int, int]) -> pd.DataFrame:
-    return pd.DataFrame(spans, columns=["video", "start", "stop"])
+    """Flags without a probability."""
+    return pd.DataFrame(spans, columns=["video", "start", "stop"]).assign(probability=np.nan)
 
 
 def test_top_is_settled_when_at_most_a_tenth_of_either_list_or_two_have_no_like() -> None:
@@ -41,6 +42,14 @@ def test_top_is_settled_when_at_most_a_tenth_of_either_list_or_two_have_no_like(
     repeated = pd.concat([before, moved], ignore_index=True)
     assert is_settled(repeated, repeated.head(50)), "only the first 50 are compared"
     assert is_settled(before[:0], before[:0])
+
+
+def test_flags_that_are_about_even_come_and_go_in_a_settled_top() -> None:
+    flags = flags_of(*((f"v{i}", 10, 20) for i in range(9)))
+    for probability, allowed in ((0.55, True), (0.65, False)):
+        longer = flags.assign(probability=[0.9] * 5 + [probability] * 4)
+        assert is_settled(longer, longer[:5]) is allowed
+        assert is_settled(longer[:5], longer) is allowed
 
 
 def config_of(folder: Path, name: str, **predict: object) -> RunConfig:

@@ -9,7 +9,9 @@ TOP = 50
 MOST_CHANGED = 0.1
 """Share of them that may have no like in the other list."""
 FEW = 2
-"""So many may always: of short lists the last ones, as likely right as wrong, come and go."""
+"""So many may always: of a short list a tenth is less than one."""
+EVEN = 0.6
+"""Probability below which a flag is about as likely right as wrong, and may come and go."""
 
 
 def is_settled(before: pd.DataFrame, now: pd.DataFrame) -> bool:
@@ -17,11 +19,18 @@ def is_settled(before: pd.DataFrame, now: pd.DataFrame) -> bool:
 
     At most a tenth of the first 50 flags of either list, or two, have no like among the first 50 of
     the other; flags are alike that lie in one video and share half of the frames of the longer one.
+    A change of flags that are no more than even is none.
     """
     return all(
-        num_changed(first, second) <= max(FEW, MOST_CHANGED * len(first.head(TOP)))
+        num_changed(_likely(first), second) <= max(FEW, MOST_CHANGED * len(first.head(TOP)))
         for first, second in ((before, now), (now, before))
     )
+
+
+def _likely(flags: pd.DataFrame) -> pd.DataFrame:
+    """Those of the first flags that have no probability, or one that is more than even."""
+    top = flags.head(TOP)
+    return top[~(top.probability < EVEN)]
 
 
 def num_changed(flags: pd.DataFrame, others: pd.DataFrame) -> int:
