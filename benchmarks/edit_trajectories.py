@@ -33,8 +33,8 @@ FAMILIES: dict[str, dict[str, Any]] = {
 EPOCHS = 16
 LEARNING_RATE = 1e-3
 PLANTING_SEEDS = (0, 1, 2)
-EVERY = {"knot_tying": 6, "needle_passing": 6}
-"""One frame in so many is used: 5 a second."""
+EVERY = {"knot_tying": 6, "needle_passing": 6, "hapt": 2}
+"""One frame in so many is used: 5 a second, of HAPT 2.5."""
 UNLABELLED = -1
 
 
@@ -75,12 +75,15 @@ def fold_of_groups(groups: list[str], num_folds: int) -> dict[str, int]:
     return {group: i % num_folds for i, group in enumerate(sorted(set(groups)))}
 
 
-def swapped_order(video: LoadedVideo, seed: int) -> npt.NDArray[np.int64]:
-    """Frame numbers (T,) after two random neighbouring labelled segments have changed places."""
+def swapped_order(video: LoadedVideo, seed: int) -> npt.NDArray[np.int64] | None:
+    """Frame numbers (T,) after two random neighbouring labelled segments have changed places; None
+    where no two are neighbours."""
     labels_T = video.labels_T
     cuts = [0, *(np.flatnonzero(np.diff(labels_T)) + 1), len(labels_T)]
     segments = [(a, b) for a, b in pairwise(cuts) if labels_T[a] != UNLABELLED]
     pairs = [(a, b) for a, b in pairwise(segments) if a[1] == b[0]]
+    if not pairs:
+        return None
     rng = np.random.default_rng([seed, *video.id.encode()])
     first, second = pairs[int(rng.integers(len(pairs)))]
     order_T = np.arange(len(labels_T))
@@ -142,7 +145,8 @@ def write_trajectories(
     num_folds = 2 if name == "cholec80" else 3
     folds = fold_of_groups([v.group for v in videos], num_folds)
     fold_V = [folds[v.group] for v in videos]
-    orders = {(v.id, k): swapped_order(v, k) for v in videos for k in PLANTING_SEEDS}
+    drawn = {(v.id, k): swapped_order(v, k) for v in videos for k in PLANTING_SEEDS}
+    orders = {key: order_T for key, order_T in drawn.items() if order_T is not None}
     arrays: dict[str, Any] = {f"order{k}__{v}": order for (v, k), order in orders.items()}
     for family, arguments in FAMILIES.items():
         begun = time.perf_counter()
@@ -163,7 +167,7 @@ def write_trajectories(
                     kept.setdefault(f"logp__{family}__{v.id}", []).append(
                         predict(model, v.features_TD)
                     )
-                    for k in PLANTING_SEEDS:
+                    for k in [k for k in PLANTING_SEEDS if (v.id, k) in orders]:
                         moved_TD = v.features_TD[orders[v.id, k]]
                         kept.setdefault(f"swap{k}__{family}__{v.id}", []).append(
                             predict(model, moved_TD)
@@ -197,7 +201,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--epochs", type=int, default=EPOCHS)
-    parser.add_argument("--datasets", nargs="+", default=DATASETS, choices=DATASETS)
+    parser.add_argument("--datasets", nargs="+", default=DATASETS, choices=READERS)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     for name in arguments.datasets:
