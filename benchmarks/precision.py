@@ -26,7 +26,7 @@ from csl_dist.audit.reader import Audit, open_audit
 from csl_dist.config import config_as_dict
 from csl_dist.features.source import FeatureReader
 from csl_dist.predict.forward import (
-    cpu_batch_frames,
+    CPU_BATCH_FRAMES,
     group_log_probabilities,
     in_integers,
     load_weights,
@@ -98,7 +98,7 @@ def csl_correlations(root: Path) -> dict[str, Any]:
                             part,
                             FeatureReader(source).read,
                             model=spec,
-                            batch_frames=cpu_batch_frames(spec),
+                            batch_frames=CPU_BATCH_FRAMES,
                             device=torch.device("cpu"),
                         )
                         for part in group

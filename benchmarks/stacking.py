@@ -16,7 +16,7 @@ from figures import add_repeats, parser_of, positive, print_figures
 from torch import Tensor
 from torch.func import functional_call, stack_module_state, vmap
 
-from csl_dist.predict.forward import cpu_batch_frames
+from csl_dist.predict.forward import CPU_BATCH_FRAMES
 from csl_dist.training.models import ModelSpec, Place, Scorer, build_scorer
 
 WIDTH, NUM_CLASSES, NUM_CHECKPOINTS = 512, 7, 8
@@ -77,7 +77,7 @@ def main() -> None:
             name=model, arguments=model_arguments, num_features=WIDTH, num_classes=NUM_CLASSES
         )
         scorers = [build_scorer(spec).eval() for _ in range(NUM_CHECKPOINTS)]
-        num_videos = max(1, cpu_batch_frames(spec) // num_frames)
+        num_videos = max(1, CPU_BATCH_FRAMES // num_frames)
         single, batch = made_batch(1, num_frames), made_batch(num_videos, num_frames)
         ways = {
             "one video": (one_by_one(scorers, single), num_frames),

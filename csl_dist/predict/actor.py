@@ -18,7 +18,7 @@ from csl_dist.errors import CheckpointError
 from csl_dist.features.node_cache import kept_on_node, node_folder
 from csl_dist.features.source import DerivedFeatures, FeatureReader, FeatureSource
 from csl_dist.predict.forward import (
-    cpu_batch_frames,
+    CPU_BATCH_FRAMES,
     each_log_probabilities,
     in_integers,
     load_weights,
@@ -157,7 +157,7 @@ class PredictActor:
         model = task.checkpoint.model
         wanted = min(task.batch_frames, self._most_frames)
         if self._device.type == "cpu":
-            wanted = min(wanted, cpu_batch_frames(model))
+            wanted = min(wanted, CPU_BATCH_FRAMES)
         found, sufficient = within_memory(
             lambda frames: each_log_probabilities(
                 scorers,
@@ -181,7 +181,7 @@ class PredictActor:
         while len(made) < count:
             scorer = build_scorer(model).eval().to(self._device)
             if self._config.compile:
-                scorer.compile(dynamic=True)
+                scorer.model.compile(dynamic=True)
             made.append(scorer)
         return made[:count]
 

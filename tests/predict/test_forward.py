@@ -6,6 +6,7 @@ import torch
 
 from csl_dist.errors import CheckpointError, CslError, LeakageError
 from csl_dist.predict.forward import (
+    each_log_probabilities,
     group_log_probabilities,
     in_integers,
     load_weights,
@@ -279,3 +280,15 @@ def test_weights_of_another_model_are_named() -> None:
     other = build_scorer(replace(SPEC, num_classes=5))
     with pytest.raises(CheckpointError, match="transformer/fold-0/epoch-0001 does not fit its mod"):
         load_weights(scorer, other.state_dict(), checkpoint())
+
+
+def test_checkpoints_together_give_the_same_bytes_as_each_alone() -> None:
+    torch.manual_seed(0)
+    scorers = [build_scorer(SPEC).eval() for _ in range(3)]
+    scorers[2].set_normalisation(torch.full((8,), 0.5), torch.full((8,), 2.0))
+    group = one_group(dict.fromkeys(LENGTHS, "f"))
+    settings = {"model": SPEC, "batch_frames": 36, "device": CPU}
+    together = each_log_probabilities(scorers, group, read_features, **settings)
+    for scorer, got in zip(scorers, together, strict=True):
+        alone = group_log_probabilities(scorer, group, read_features, **settings)
+        assert np.array_equal(got, alone)
