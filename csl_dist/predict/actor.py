@@ -22,6 +22,7 @@ from csl_dist.predict.forward import (
     each_log_probabilities,
     in_integers,
     load_weights,
+    pack_weights,
     require_finite,
     within_memory,
 )
@@ -125,9 +126,11 @@ class PredictActor:
                 scorers = dict(zip(checkpoints, models, strict=True))
                 for epoch, info in checkpoints.items():
                     with _blamed(info):
-                        load_weights(scorers[epoch], weights[epoch], info)
+                        load_weights(scorers[epoch], weights.pop(epoch), info)
                         if self._is_fast:
                             scorers[epoch] = in_integers(scorers[epoch], info)
+                    if not self._config.compile:  # which chooses products of its own
+                        pack_weights(scorers[epoch])
                 reader = self._reader_of(task.scorer, left[0].checkpoint.fold)
                 for group, units in groupby(left, key=lambda unit: unit.group):
                     own = list(units)

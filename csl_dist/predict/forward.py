@@ -135,6 +135,29 @@ def load_weights(scorer: Scorer, weights: State, checkpoint: CheckpointInfo) -> 
         ) from error
 
 
+def pack_weights(scorer: Scorer) -> None:
+    """Lays out the weights of a filled model's linear layers as oneDNN multiplies them on a CPU.
+
+    They are multiplied in float32 as before, a tenth faster than by MKL, which torch uses otherwise
+    and which orders them anew in every product. Call it again whenever weights are loaded.
+    """
+    if not torch.backends.mkldnn.is_available():
+        return
+    for layer in scorer.modules():
+        if type(layer) is torch.nn.Linear and _is_plain(layer.weight):
+            vars(layer)["forward"] = _packed_product(layer)  # instead of its class's
+
+
+def _is_plain(weight: Tensor) -> bool:
+    return weight.device.type == "cpu" and weight.dtype == torch.float32
+
+
+def _packed_product(layer: torch.nn.Linear) -> Callable[[Tensor], Tensor]:
+    packed = torch.ops.mkldnn._reorder_linear_weight(layer.weight.detach(), CPU_BATCH_FRAMES)
+    multiply = torch.ops.mkldnn._linear_pointwise.default
+    return lambda x: multiply(x, packed, layer.bias, "none", [], "")
+
+
 LEAST_INTEGER_WEIGHTS = 1 << 17
 """Weights of a layer from which on its product is faster in integers than all that comes with it.
 Smaller ones stay as they are: those of `tiny`, `framewise` and the classifier head."""

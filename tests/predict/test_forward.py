@@ -10,6 +10,7 @@ from csl_dist.predict.forward import (
     group_log_probabilities,
     in_integers,
     load_weights,
+    pack_weights,
     require_finite,
     within_memory,
 )
@@ -292,3 +293,19 @@ def test_checkpoints_together_give_the_same_bytes_as_each_alone() -> None:
     for scorer, got in zip(scorers, together, strict=True):
         alone = group_log_probabilities(scorer, group, read_features, **settings)
         assert np.array_equal(got, alone)
+
+
+@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch has no oneDNN")
+def test_packed_weights_give_the_same_numbers_and_are_packed_again_when_others_are_loaded() -> None:
+    torch.manual_seed(0)
+    plain, packed = (build_scorer(SPEC).eval() for _ in range(2))
+    group = one_group(dict.fromkeys(LENGTHS, "f"))
+    settings = {"model": SPEC, "batch_frames": 36, "device": CPU}
+    pack_weights(packed)
+    load_weights(packed, plain.state_dict(), checkpoint())
+    pack_weights(packed)
+    wanted, got = (
+        group_log_probabilities(scorer, group, read_features, **settings)
+        for scorer in (plain, packed)
+    )
+    assert np.abs(got - wanted).max() < 1e-5
