@@ -235,6 +235,13 @@ def test_small_layers_stay_exact_because_integers_gain_nothing_there() -> None:
     assert in_integers(scorer, checkpoint()) is scorer
 
 
+def test_the_layer_that_sees_features_stays_exact_however_large() -> None:
+    spec = replace(SPEC, arguments={"preset": "small"}, num_features=1024)
+    model = in_integers(build_scorer(spec).eval(), checkpoint()).model
+    assert type(model.project_in) is torch.nn.Linear
+    assert type(model.layers[0].qkv) is not torch.nn.Linear
+
+
 def made_slice(epoch: int, lengths: list[int]) -> PredictSlice:
     """A checkpoint with a unit for each length."""
     units = tuple(
