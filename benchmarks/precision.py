@@ -1,9 +1,11 @@
 """What `predict.precision: fast` changes: CSL of every frame, and the first flags.
 
 .venv/bin/python benchmarks/precision.py [--data ../shared/data] [--dataset demo ...] [--json]
+    [--set 'scorers={transformer: {arguments: {preset: small}}}' --set train.epochs=10]
 
 Each dataset is trained and audited once, or is a run root that is there (--root), whose copy is
-audited by the same checkpoints in 8-bit integers. A flag is the same where one of the other list's
+audited by the same checkpoints in 8-bit integers. The models that datasets have by themselves are
+too small for integers; `--set` makes larger ones. A flag is the same where one of the other list's
 first 50 shares half of both. The datasets beside `demo` are not part of the project.
 """
 
@@ -12,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +29,7 @@ from csl_dist.audit.reader import Audit, open_audit
 from csl_dist.config import config_as_dict
 from csl_dist.features.source import FeatureReader
 from csl_dist.predict.forward import (
-    cpu_batch_frames,
+    CPU_BATCH_FRAMES,
     group_log_probabilities,
     in_integers,
     load_weights,
@@ -40,14 +43,17 @@ from csl_dist.types import Split
 TOP = 50
 
 
-def bench_precision(name: str, data: Path, folder: Path) -> dict[str, Any]:
+def bench_precision(
+    name: str, data: Path, folder: Path, overrides: Sequence[str]
+) -> dict[str, Any]:
     """Correlation of the CSL of all audited frames by scorer, and how many flags are the same."""
     exact = folder / "exact"
+    settings = [part for override in overrides for part in ("--set", override)]
     if name == "demo":
-        _csl("demo", "--root", str(exact))
+        _csl("demo", "--root", str(exact), *settings)
     else:
         config = write_real_dataset(name, data, folder / "data")
-        _csl("run", str(config), "--set", f"root={exact}")
+        _csl("run", str(config), "--set", f"root={exact}", *settings)
     return compare(exact, folder)
 
 
@@ -98,7 +104,7 @@ def csl_correlations(root: Path) -> dict[str, Any]:
                             part,
                             FeatureReader(source).read,
                             model=spec,
-                            batch_frames=cpu_batch_frames(spec),
+                            batch_frames=CPU_BATCH_FRAMES,
                             device=torch.device("cpu"),
                         )
                         for part in group
@@ -148,6 +154,7 @@ def main() -> None:
     parser.add_argument("--dataset", action="append", choices=["demo", *DATASETS])
     parser.add_argument("--root", action="append", type=Path, default=[], help="a finished run")
     parser.add_argument("--csl", action="store_true", help="of roots, correlations alone")
+    parser.add_argument("--set", action="append", default=[], help="SECTION.KEY=VALUE, of datasets")
     given = parser.parse_args()
     figures = {}
     for root in given.root:
@@ -156,7 +163,7 @@ def main() -> None:
             figures[str(root)] = whole
     for name in given.dataset or ([] if given.root else ["demo", "gtea", "knot_tying"]):
         with tempfile.TemporaryDirectory() as folder:
-            figures[name] = bench_precision(name, given.data, Path(folder))
+            figures[name] = bench_precision(name, given.data, Path(folder), given.set)
             print(f"{name}: {figures[name]}", file=sys.stderr, flush=True)
     print_figures(figures, as_json=given.json)
 

@@ -2,8 +2,9 @@
 
 .venv/bin/python benchmarks/stacking.py [--threads 1] [--repeats 5] [--json]
 
-Prints frames x checkpoints per second: videos one at a time, videos in batches as scoring has them,
-and the same batches with the weights of 2, 4 and 8 checkpoints stacked (torch.func.vmap).
+Prints frames x checkpoints per second of CPU: videos one at a time, videos in batches, batches with
+packed weights as prediction has them, of these the products of linear layers alone (as if all else
+cost nothing), and batches with the weights of 2, 4 and 8 checkpoints stacked (torch.func.vmap).
 """
 
 import copy
@@ -16,7 +17,7 @@ from figures import add_repeats, parser_of, positive, print_figures
 from torch import Tensor
 from torch.func import functional_call, stack_module_state, vmap
 
-from csl_dist.predict.forward import cpu_batch_frames
+from csl_dist.predict.forward import CPU_BATCH_FRAMES, pack_weights
 from csl_dist.training.models import ModelSpec, Place, Scorer, build_scorer
 
 WIDTH, NUM_CLASSES, NUM_CHECKPOINTS = 512, 7, 8
@@ -35,6 +36,13 @@ def made_batch(num_videos: int, num_frames: int) -> Batch:
 
 def one_by_one(scorers: list[Scorer], batch: Batch) -> Callable[[], object]:
     return lambda: [scorer(*batch) for scorer in scorers]
+
+
+def products_alone(scorers: list[Scorer], num_frames: int) -> Callable[[], object]:
+    """What the linear layers multiply, each with an input of its own."""
+    layers = [m for s in scorers for m in s.modules() if isinstance(m, torch.nn.Linear)]
+    inputs = {layer.in_features: torch.randn(num_frames, layer.in_features) for layer in layers}
+    return lambda: [layer(inputs[layer.in_features]) for layer in layers]
 
 
 def stacked(scorers: list[Scorer], batch: Batch, count: int) -> Callable[[], object]:
@@ -57,11 +65,11 @@ def stacked(scorers: list[Scorer], batch: Batch, count: int) -> Callable[[], obj
 
 
 def rate(run: Callable[[], object], num_frames: int) -> float:
-    count, begun = 0, time.perf_counter()
-    while time.perf_counter() - begun < SECONDS:
+    count, begun = 0, time.process_time()
+    while time.process_time() - begun < SECONDS:
         run()
         count += 1
-    return num_frames * count / (time.perf_counter() - begun)
+    return num_frames * count / (time.process_time() - begun)
 
 
 @torch.inference_mode()
@@ -77,15 +85,21 @@ def main() -> None:
             name=model, arguments=model_arguments, num_features=WIDTH, num_classes=NUM_CLASSES
         )
         scorers = [build_scorer(spec).eval() for _ in range(NUM_CHECKPOINTS)]
-        num_videos = max(1, cpu_batch_frames(spec) // num_frames)
+        num_videos = max(1, CPU_BATCH_FRAMES // num_frames)
         single, batch = made_batch(1, num_frames), made_batch(num_videos, num_frames)
+        batch_frames = num_frames * num_videos
+        packed = copy.deepcopy(scorers)
+        for scorer in packed:
+            pack_weights(scorer)
         ways = {
             "one video": (one_by_one(scorers, single), num_frames),
-            "batch": (one_by_one(scorers, batch), num_frames * num_videos),
+            "batch": (one_by_one(scorers, batch), batch_frames),
+            "packed": (one_by_one(packed, batch), batch_frames),
+            "products alone": (products_alone(packed, batch_frames), batch_frames),
         }
         for count in (2, 4, 8):
             run = stacked(scorers, batch, count)
-            ways[f"stacked {count}"] = (run, num_frames * num_videos)
+            ways[f"stacked {count}"] = (run, batch_frames)
         rates: dict[str, list[float]] = {way: [] for way in ways}
         for _ in range(arguments.repeats):
             for way, (run, frames) in ways.items():

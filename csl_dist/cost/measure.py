@@ -28,7 +28,12 @@ from csl_dist.data.media.pixels import PixelSource, whole_frames
 from csl_dist.data.media.timeline import sampled
 from csl_dist.data.media.video import VideoFile
 from csl_dist.features.encoders import Encoder, fit_frame
-from csl_dist.predict.forward import cpu_batch_frames, group_log_probabilities, is_out_of_memory
+from csl_dist.predict.forward import (
+    CPU_BATCH_FRAMES,
+    group_log_probabilities,
+    is_out_of_memory,
+    pack_weights,
+)
 from csl_dist.predict.trajectories import Group
 from csl_dist.training.batches import most_frames
 from csl_dist.training.models import ModelSpec, build_scorer
@@ -111,8 +116,9 @@ def scoring_rate(
 ) -> StageRate:
     batch_frames = config.predict.batch_frames
     if device.type == "cpu":
-        batch_frames = min(batch_frames, cpu_batch_frames(spec))
+        batch_frames = min(batch_frames, CPU_BATCH_FRAMES)
     scorer = build_scorer(spec).eval().to(device)
+    pack_weights(scorer)
     typical = round(statistics.median(lengths))
 
     def seconds(num_frames: int) -> float:

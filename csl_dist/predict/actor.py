@@ -18,10 +18,11 @@ from csl_dist.errors import CheckpointError
 from csl_dist.features.node_cache import kept_on_node, node_folder
 from csl_dist.features.source import DerivedFeatures, FeatureReader, FeatureSource
 from csl_dist.predict.forward import (
-    cpu_batch_frames,
+    CPU_BATCH_FRAMES,
     each_log_probabilities,
     in_integers,
     load_weights,
+    pack_weights,
     require_finite,
     within_memory,
 )
@@ -125,9 +126,11 @@ class PredictActor:
                 scorers = dict(zip(checkpoints, models, strict=True))
                 for epoch, info in checkpoints.items():
                     with _blamed(info):
-                        load_weights(scorers[epoch], weights[epoch], info)
+                        load_weights(scorers[epoch], weights.pop(epoch), info)
                         if self._is_fast:
                             scorers[epoch] = in_integers(scorers[epoch], info)
+                    if not self._config.compile:  # which chooses products of its own
+                        pack_weights(scorers[epoch])
                 reader = self._reader_of(task.scorer, left[0].checkpoint.fold)
                 for group, units in groupby(left, key=lambda unit: unit.group):
                     own = list(units)
@@ -157,7 +160,7 @@ class PredictActor:
         model = task.checkpoint.model
         wanted = min(task.batch_frames, self._most_frames)
         if self._device.type == "cpu":
-            wanted = min(wanted, cpu_batch_frames(model))
+            wanted = min(wanted, CPU_BATCH_FRAMES)
         found, sufficient = within_memory(
             lambda frames: each_log_probabilities(
                 scorers,
@@ -181,7 +184,7 @@ class PredictActor:
         while len(made) < count:
             scorer = build_scorer(model).eval().to(self._device)
             if self._config.compile:
-                scorer.compile(dynamic=True)
+                scorer.model.compile(dynamic=True)
             made.append(scorer)
         return made[:count]
 

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from csl_dist.predict.published import Published
-from csl_dist.storage.url import Storage
-from csl_dist.storage.zarr import Array, open_array
+from csl_dist.storage.url import Storage, at_once
+from csl_dist.storage.zarr import ChunkReader, open_array
 from csl_dist.types import Span, consecutive_spans
 
 CHUNK_BYTES = 1 << 20
@@ -30,7 +30,8 @@ def block_spans(num_frames: int, width: int) -> list[Span]:
 
 
 class RowBlocks:
-    """Reads a group's rows in blocks that hold many short videos, or a part of a long one.
+    """Reads a group's rows in blocks that hold many short videos, or a part of a long one: a chunk
+    of each row.
 
     Videos follow each other in the rows, so that it is enough to keep two blocks.
     """
@@ -41,12 +42,12 @@ class RowBlocks:
         self._block = lru_cache(maxsize=2)(self._read_block)
 
     @cached_property
-    def array(self) -> Array:
-        return open_array(self._storage, self._key)
+    def chunks(self) -> ChunkReader:
+        return ChunkReader(self._storage, self._key)
 
     def read(self, rows: tuple[int, ...], span: Span) -> npt.NDArray[Any]:
         """Some rows (E, T, C) of a span of the group's frames."""
-        width = COMPACT_BLOCK_FRAMES
+        width = self.chunks.chunks[1]
         parts = []
         for number in range(span.start // width, -(-span.stop // width)):
             first = number * width
@@ -55,8 +56,12 @@ class RowBlocks:
         return np.concatenate(parts, axis=1)
 
     def _read_block(self, rows: tuple[int, ...], number: int) -> npt.NDArray[Any]:
-        first = number * COMPACT_BLOCK_FRAMES
-        return self.array.block(rows, first, min(self.array.shape[1], first + COMPACT_BLOCK_FRAMES))
+        def read(row: int) -> npt.NDArray[Any]:
+            return self.chunks.read(row, number, 0)
+
+        # Threads are for waiting, which files of this machine do not make anybody do.
+        read_each = map if self.chunks.is_local else at_once
+        return np.concatenate(list(read_each(read, rows)))
 
 
 class VideoRows:
@@ -84,8 +89,10 @@ class VideoRows:
         self._place = place
 
     def num_classes_and_dtype(self) -> tuple[int, str]:
-        array = self._old if self._old is not None else self._fresh.array
-        return array.shape[2], str(array.dtype)
+        if self._old is not None:
+            return self._old.shape[2], str(self._old.dtype)
+        form = self._fresh.chunks.form
+        return form.shape[2], form.dtype
 
     def read(self, span: Span) -> npt.NDArray[Any]:
         """Log-probabilities (E, T, C) of a span of the video."""

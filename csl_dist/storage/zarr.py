@@ -6,7 +6,7 @@ that a bit that flips is an error wherever the chunk is read, and never another 
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
@@ -94,11 +94,6 @@ class Array:
     def take(self, places: slice | npt.NDArray[Any]) -> npt.NDArray[Any]:
         """What lies at these places of the first axis."""
         return self._read(lambda: np.asarray(self._array.oindex[places]))
-
-    def block(self, rows: Sequence[int], start: int, stop: int) -> npt.NDArray[Any]:
-        """Some places of the first axis, and of those a range of the second."""
-        where = (np.array(rows), slice(start, stop))
-        return self._read(lambda: np.asarray(self._array.oindex[where]))
 
     def _read(self, action: Callable[[], Result]) -> Result:
         try:

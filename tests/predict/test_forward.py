@@ -6,9 +6,11 @@ import torch
 
 from csl_dist.errors import CheckpointError, CslError, LeakageError
 from csl_dist.predict.forward import (
+    each_log_probabilities,
     group_log_probabilities,
     in_integers,
     load_weights,
+    pack_weights,
     require_finite,
     within_memory,
 )
@@ -233,6 +235,13 @@ def test_small_layers_stay_exact_because_integers_gain_nothing_there() -> None:
     assert in_integers(scorer, checkpoint()) is scorer
 
 
+def test_the_layer_that_sees_features_stays_exact_however_large() -> None:
+    spec = replace(SPEC, arguments={"preset": "small"}, num_features=1024)
+    model = in_integers(build_scorer(spec).eval(), checkpoint()).model
+    assert type(model.project_in) is torch.nn.Linear
+    assert type(model.layers[0].qkv) is not torch.nn.Linear
+
+
 def made_slice(epoch: int, lengths: list[int]) -> PredictSlice:
     """A checkpoint with a unit for each length."""
     units = tuple(
@@ -279,3 +288,31 @@ def test_weights_of_another_model_are_named() -> None:
     other = build_scorer(replace(SPEC, num_classes=5))
     with pytest.raises(CheckpointError, match="transformer/fold-0/epoch-0001 does not fit its mod"):
         load_weights(scorer, other.state_dict(), checkpoint())
+
+
+def test_checkpoints_together_give_the_same_bytes_as_each_alone() -> None:
+    torch.manual_seed(0)
+    scorers = [build_scorer(SPEC).eval() for _ in range(3)]
+    scorers[2].set_normalisation(torch.full((8,), 0.5), torch.full((8,), 2.0))
+    group = one_group(dict.fromkeys(LENGTHS, "f"))
+    settings = {"model": SPEC, "batch_frames": 36, "device": CPU}
+    together = each_log_probabilities(scorers, group, read_features, **settings)
+    for scorer, got in zip(scorers, together, strict=True):
+        alone = group_log_probabilities(scorer, group, read_features, **settings)
+        assert np.array_equal(got, alone)
+
+
+@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch has no oneDNN")
+def test_packed_weights_give_the_same_numbers_and_are_packed_again_when_others_are_loaded() -> None:
+    torch.manual_seed(0)
+    plain, packed = (build_scorer(SPEC).eval() for _ in range(2))
+    group = one_group(dict.fromkeys(LENGTHS, "f"))
+    settings = {"model": SPEC, "batch_frames": 36, "device": CPU}
+    pack_weights(packed)
+    load_weights(packed, plain.state_dict(), checkpoint())
+    pack_weights(packed)
+    wanted, got = (
+        group_log_probabilities(scorer, group, read_features, **settings)
+        for scorer in (plain, packed)
+    )
+    assert np.abs(got - wanted).max() < 1e-5

@@ -62,12 +62,27 @@ class Scorer(nn.Module):
 
         While training, a model may put out (S, B, T, C): every stage's logits, all of them trained.
         """
-        if self.is_normalised:
-            scale_D = 1 / self.feature_std
-            # In one pass over the features, which are wider than most of what follows.
-            x_BTD = torch.addcmul(-self.feature_mean * scale_D, x_BTD, scale_D)
+        return self.logits(self.normalised(x_BTD), padding_BT, place)
+
+    def normalised(self, x_BTD: Tensor) -> Tensor:
+        """Features as the model behind the normalisation sees them."""
+        if not self.is_normalised:
+            return x_BTD
+        scale_D = 1 / self.feature_std
+        # In one pass over the features, which are wider than most of what follows.
+        return torch.addcmul(-self.feature_mean * scale_D, x_BTD, scale_D)
+
+    def normalises_like(self, other: "Scorer") -> bool:
+        """Whether another scorer's model sees the same numbers: mostly one of the same training."""
+        return not self.is_normalised or (
+            torch.equal(self.feature_mean, other.feature_mean)
+            and torch.equal(self.feature_std, other.feature_std)
+        )
+
+    def logits(self, normal_BTD: Tensor, padding_BT: Tensor, place: Place) -> Tensor:
+        """Of features that are normalised already."""
         known = (place,) if self.knows_place else ()
-        logits_BTC: Tensor = self.model(x_BTD, padding_BT, *known)
+        logits_BTC: Tensor = self.model(normal_BTD, padding_BT, *known)
         return logits_BTC
 
 
