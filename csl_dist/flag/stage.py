@@ -15,7 +15,7 @@ from csl_dist.cluster.session import connect, get_all
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import RunConfig
 from csl_dist.data.splits import groups_of
-from csl_dist.flag.calibrate import make_calibration, trained_labels
+from csl_dist.flag.calibrate import counted_labels, make_calibration, trained_labels
 from csl_dist.flag.decide import decide
 from csl_dist.flag.edit_calibration import EditCalibration
 from csl_dist.flag.edit_findings import VideoFindings
@@ -159,7 +159,8 @@ def make_audit(
     newest = store.newest()
     known = store.locations(newest) if newest else {}
     trajectory_of = trajectory_catalog(inputs, settings.scorers, known)
-    calibration = make_calibration(inputs, versions, settings, trajectory_of)
+    others = counted_labels(inputs) if settings.flag.rule == "edits" else None
+    calibration = make_calibration(inputs, versions, settings, trajectory_of, others)
     trained: list[LabelledVideo] = []
     if isinstance(calibration, EditCalibration):
         calibration = replace(calibration, reviews=judged_spans(run.config.root))
@@ -175,6 +176,7 @@ def make_audit(
         trained=trained,
         calibration=calibration,
         trajectory_of=trajectory_of,
+        others=others,
         each=each,
     )
     record = AuditRecord(
