@@ -134,7 +134,8 @@ def _on_workers(
     shared = [ray.put(look)]
     size = max(VIDEOS_PER_TASK, len(audited) // MOST_TASKS)
     parts = [audited[i : i + size] for i in range(0, len(audited), size)]
-    futures = [findings_of.remote(shared, part) for part in parts]
+    task = ray.remote(findings_of)
+    futures = [task.remote(shared, part) for part in parts]
     with progress_bar(stage.console, "flag: videos", total=len(audited)) as bar:
         left = dict(zip(futures, map(len, parts), strict=True))
         while left:

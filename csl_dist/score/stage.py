@@ -72,7 +72,8 @@ def _run(stage: Stage, jobs: list[tuple[FoldScoring, Work]], *, total: int) -> N
     num_pending = sum(len(work) for _, work in jobs)
     title = "score: videos"
     with progress_bar(stage.console, title, total=total, done=total - num_pending) as bar:
-        futures = {score_videos.remote(*job): len(job[-1]) for job in jobs}
+        task = ray.remote(score_videos)
+        futures = {task.remote(*job): len(job[-1]) for job in jobs}
         while futures:
             ready, _ = ray.wait(list(futures))
             get_all(ready)

@@ -6,8 +6,6 @@ A module of its own, because a worker that imports the whole stage waits for tor
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import ray
-
 from csl_dist.config import ScoreConfig
 from csl_dist.predict.trajectories import TrajectoryStore
 from csl_dist.score.formulas import trajectory_scores
@@ -43,7 +41,6 @@ class FoldScoring:
         self.scores.write(annotation, self.scorer, made, by_name, self.class_weights_C)
 
 
-@ray.remote
 def score_videos(scoring: FoldScoring, work: Work) -> None:
     for annotation, made in work:
         scoring.score_video(annotation, made)
