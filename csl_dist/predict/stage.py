@@ -31,8 +31,6 @@ from csl_dist.training.inputs import Inputs
 from csl_dist.types import Split
 
 PULSE_SECONDS = 5.0
-LEAST_FRAMES = 4096
-"""Frames x checkpoints for which a further actor is started, which takes some seconds."""
 VIDEOS_PER_TASK = 16
 """Videos that an actor publishes at a time."""
 
@@ -123,9 +121,7 @@ class RowPrediction:
         _lay_out_rows(inputs, plans, slices)
         bad_before, lost_before = len(self._bad), self._num_lost - pool.num_lost
         begun = time.monotonic()
-        enough = -(-sum(part.num_frames for part in slices) // LEAST_FRAMES)
-        parts = split_slices(slices, min(pool.num_actors, enough))
-        tasks = spread_over_groups(parts, pool.num_actors)
+        tasks = spread_over_groups(split_slices(slices, pool.num_actors), pool.num_actors)
         for done in pool.run(tasks, prefetch=True):
             now = time.monotonic()
             self._busy_seconds += now - begun
