@@ -98,7 +98,7 @@ def main() -> None:
     run = inputs.run
     run.paths.root.delete_folder("scores.zarr")
     run.paths.audits.delete_folder()
-    workers = WorkerMemory("_score_videos")
+    workers = WorkerMemory("score_videos")
     stage = Stage(inputs=inputs, console=Console(stderr=True))
     with workers.watched():
         begun = time.perf_counter()

@@ -149,7 +149,8 @@ def frame_seconds(times_T: FloatArray, *, default: float = 0.0) -> float:
     if len(times_T) < 2:
         return default
     distances = np.diff(times_T)
-    usual = float(np.median(distances))
+    ordered = np.sort(distances)
+    usual = float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2  # the median
     near = distances[np.abs(distances - usual) < CLOCK_SECONDS]
     rounded = len(near) > 0 and float(np.ptp(near)) > 1e-6
     return float(near.mean()) if rounded else usual
@@ -310,11 +311,15 @@ def consecutive_spans(num_frames: int, length: int) -> list[Span]:
 
 def runs_of(values_T: npt.NDArray[Any]) -> list[Span]:
     """Maximal runs of equal neighbouring values, in order; they cover the array."""
-    if len(values_T) == 0:
-        return []
-    edges = np.flatnonzero(values_T[1:] != values_T[:-1]) + 1
-    bounds = [0, *edges.tolist(), len(values_T)]
+    bounds = [*run_starts(values_T).tolist(), len(values_T)]
     return [Span(a, b) for a, b in pairwise(bounds)]
+
+
+def run_starts(values_T: npt.NDArray[Any]) -> IntArray:
+    """Where the runs of `runs_of` begin."""
+    is_start_T = np.ones(len(values_T), dtype=bool)
+    np.not_equal(values_T[1:], values_T[:-1], out=is_start_T[1:])
+    return np.flatnonzero(is_start_T)
 
 
 def spans_where(mask_T: BoolArray) -> list[Span]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from csl_dist.types import UNLABELLED, IntArray, runs_of
+from csl_dist.types import UNLABELLED, IntArray, run_starts
 
 
 class Segment(NamedTuple):
@@ -23,7 +23,9 @@ class Segment(NamedTuple):
 
 def segments_of(labels_T: IntArray) -> list[Segment]:
     """All segments in order, those without a label among them."""
-    return [Segment(run.start, run.stop, int(labels_T[run.start])) for run in runs_of(labels_T)]
+    starts = run_starts(labels_T)
+    stops = [*starts[1:].tolist(), len(labels_T)]
+    return [*map(Segment, starts.tolist(), stops, labels_T[starts].tolist())]
 
 
 def labels_of(segments: Iterable[Segment]) -> IntArray:

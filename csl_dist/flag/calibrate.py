@@ -41,21 +41,33 @@ Flagged = dict[str, Sequence[Span]]
 
 
 def make_calibration(
-    inputs: Inputs, versions: Versions, settings: AuditSettings, trajectory_of: TrajectoryOf
+    inputs: Inputs,
+    versions: Versions,
+    settings: AuditSettings,
+    trajectory_of: TrajectoryOf,
+    others: OtherLabels | None = None,
 ) -> AnyCalibration:
-    """What the rule makes of errors planted in held-out videos."""
+    """What the rule makes of errors planted in held-out videos; `others` where they are counted."""
     if settings.flag.rule != "edits":
         return threshold_calibration(inputs, versions, settings)
-    groups, num_classes = groups_of(inputs.run.dataset.videos), len(inputs.run.dataset.classes)
-    held_out = [a for split in (Split.AUDIT, Split.VAL) for a in inputs.labels.in_split(split)]
-    videos = labelled_videos(held_out, groups)
     return learnt_edits(
-        videos,
-        OtherLabels([*trained_labels(inputs), *videos], num_classes=num_classes),
+        _held_out_labels(inputs),
+        others or counted_labels(inputs),
         trajectory_of,
         scorers=settings.scorers,
-        num_classes=num_classes,
+        num_classes=len(inputs.run.dataset.classes),
     )
+
+
+def counted_labels(inputs: Inputs) -> OtherLabels:
+    """What the labels of all videos say, those that are trained on among them."""
+    videos = [*trained_labels(inputs), *_held_out_labels(inputs)]
+    return OtherLabels(videos, num_classes=len(inputs.run.dataset.classes))
+
+
+def _held_out_labels(inputs: Inputs) -> list[LabelledVideo]:
+    held_out = [a for split in (Split.AUDIT, Split.VAL) for a in inputs.labels.in_split(split)]
+    return labelled_videos(held_out, groups_of(inputs.run.dataset.videos))
 
 
 def trained_labels(inputs: Inputs) -> list[LabelledVideo]:

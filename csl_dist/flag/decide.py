@@ -62,19 +62,21 @@ def decide(
     trained: Sequence[LabelledVideo],
     calibration: AnyCalibration,
     trajectory_of: TrajectoryOf,
+    others: OtherLabels | None = None,
     each: EachVideo = one_by_one,
 ) -> Decision:
     """Flags suspicious spans of the audit videos.
 
     `groups` of all held-out videos by id; `trained` are labels of the training videos, from which
-    the rule `edits` knows the order of steps as well, and `each` is how it looks at many videos.
+    the rule `edits` knows the order of steps as well, `others` both where they are counted already,
+    and `each` is how it looks at many videos.
     """
     if isinstance(calibration, EditCalibration):
         held_out = labelled_videos((a for part in annotations.values() for a in part), groups)
         edits = edit_flags(
             annotations[Split.AUDIT],
             held_out,
-            OtherLabels([*trained, *held_out], num_classes=len(classes)),
+            others or OtherLabels([*trained, *held_out], num_classes=len(classes)),
             trajectory_of,
             calibration,
             settings.flag,

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from csl_dist.config import FlagConfig
-from csl_dist.data.segments import segments_of
 from csl_dist.flag.edit_calibration import EditCalibration, ReviewedSpan
 from csl_dist.flag.edits.candidates import Edit, EditKind
 from csl_dist.flag.edits.emission import Emission
@@ -41,6 +40,7 @@ from csl_dist.types import (
     Span,
     frame_seconds,
     rate_of,
+    run_starts,
 )
 
 NEAR = 1.0
@@ -103,7 +103,8 @@ def video_findings(
     `labels` of all audited videos, to see whether another one's would fit better.
     """
     fps = rate_of(annotation)
-    num_segments = sum(s.label != UNLABELLED for s in segments_of(annotation.labels_T))
+    first_labels = annotation.labels_T[run_starts(annotation.labels_T)]
+    num_segments = int(np.count_nonzero(first_labels != UNLABELLED))
     edits, evidence_NK = weighed_edits(annotation.labels_T, emission, statistics, fps=fps)
     log_odds_N = log_odds_of(edits, evidence_NK, calibration.rehearsal.models)
     found = resolved(

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -15,7 +15,7 @@ from csl_dist.cluster.session import connect, get_all
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import RunConfig
 from csl_dist.data.splits import groups_of
-from csl_dist.flag.calibrate import make_calibration, trained_labels
+from csl_dist.flag.calibrate import counted_labels, make_calibration, trained_labels
 from csl_dist.flag.decide import decide
 from csl_dist.flag.edit_calibration import EditCalibration
 from csl_dist.flag.edit_findings import VideoFindings
@@ -23,6 +23,7 @@ from csl_dist.flag.edit_rule import EachVideo, VideoLook, one_by_one
 from csl_dist.flag.edits.labelled import LabelledVideo
 from csl_dist.flag.record import AuditRecord, Sweep
 from csl_dist.flag.settled import is_settled
+from csl_dist.flag.task import findings_of
 from csl_dist.predict.plan import skipped_checkpoints, trajectory_catalog
 from csl_dist.review.store import judged_spans
 from csl_dist.score.formulas import outlying_videos
@@ -133,7 +134,8 @@ def _on_workers(
     shared = [ray.put(look)]
     size = max(VIDEOS_PER_TASK, len(audited) // MOST_TASKS)
     parts = [audited[i : i + size] for i in range(0, len(audited), size)]
-    futures = [_findings.remote(shared, part) for part in parts]
+    task = ray.remote(findings_of)
+    futures = [task.remote(shared, part) for part in parts]
     with progress_bar(stage.console, "flag: videos", total=len(audited)) as bar:
         left = dict(zip(futures, map(len, parts), strict=True))
         while left:
@@ -141,17 +143,6 @@ def _on_workers(
             get_all(ready)
             bar.advance(sum(left.pop(future) for future in ready))
     return [findings for part in get_all(futures) for findings in part]
-
-
-@ray.remote
-def _findings(shared: list[Any], audited: Sequence[Annotation]) -> list[VideoFindings]:
-    return one_by_one(_look_of(shared[0]), audited)
-
-
-@lru_cache(maxsize=1)
-def _look_of(reference: Any) -> VideoLook:
-    look: VideoLook = ray.get(reference)
-    return look
 
 
 def make_audit(
@@ -169,7 +160,8 @@ def make_audit(
     newest = store.newest()
     known = store.locations(newest) if newest else {}
     trajectory_of = trajectory_catalog(inputs, settings.scorers, known)
-    calibration = make_calibration(inputs, versions, settings, trajectory_of)
+    others = counted_labels(inputs) if settings.flag.rule == "edits" else None
+    calibration = make_calibration(inputs, versions, settings, trajectory_of, others)
     trained: list[LabelledVideo] = []
     if isinstance(calibration, EditCalibration):
         calibration = replace(calibration, reviews=judged_spans(run.config.root))
@@ -185,6 +177,7 @@ def make_audit(
         trained=trained,
         calibration=calibration,
         trajectory_of=trajectory_of,
+        others=others,
         each=each,
     )
     record = AuditRecord(

@@ -1,56 +1,23 @@
 """Scores of every held-out video under the run's labels, on Ray, in parallel over videos."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 import ray
 
 from csl_dist.cluster.progress import progress_bar
 from csl_dist.cluster.session import connect, get_all
 from csl_dist.cluster.stage import Stage
-from csl_dist.config import ScoreConfig
 from csl_dist.predict.trajectories import TrajectoryStore
-from csl_dist.score.formulas import trajectory_scores
-from csl_dist.score.store import ScoreStore, Versions, version_of
-from csl_dist.storage.url import key_part
+from csl_dist.score.store import ScoreStore, Versions
+from csl_dist.score.task import FoldScoring, Work, score_videos
 from csl_dist.training.inputs import Inputs
-from csl_dist.types import Annotation, FloatArray
 
 VIDEOS_PER_TASK = 16
-
-Work = list[tuple[Annotation, str]]
-"""Videos, and the version of the scores that each is to get."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _FoldScoring:
-    """What the videos of one scorer and fold have in common."""
-
-    trajectories: TrajectoryStore
-    scores: ScoreStore
-    scorer: str
-    weights_C: FloatArray
-    """Weights of the loss that scores are made of."""
-    class_weights_C: FloatArray
-    """Weights in training."""
-    config: ScoreConfig
-
-    def version(self, annotation: Annotation, published: Mapping[str, str]) -> str:
-        """`published` are fingerprints of trajectories."""
-        trajectory = published.get(key_part(annotation.video), "")
-        return version_of(annotation, trajectory, self.weights_C, self.config)
-
-    def score_video(self, annotation: Annotation, made: str) -> None:
-        trajectory = self.trajectories.trajectory(annotation.video)
-        by_name = trajectory_scores(trajectory, annotation.labels_T, self.weights_C, self.config)
-        self.scores.write(annotation, self.scorer, made, by_name, self.class_weights_C)
 
 
 def score(stage: Stage) -> Versions:
     """Computes CSL and its companions under the run's labels; says which version each video has."""
     store = ScoreStore(stage.run.paths.scores)
     done, plans = store.done(), _plans(stage.inputs)
-    jobs: list[tuple[_FoldScoring, Work]] = []
+    jobs: list[tuple[FoldScoring, Work]] = []
     for scoring, work in plans:
         left = [(a, m) for a, m in work if store.unit(a.video, scoring.scorer, m) not in done]
         for start in range(0, len(left), VIDEOS_PER_TASK):
@@ -67,14 +34,14 @@ def score_versions(inputs: Inputs, *, unpredicted: bool = False) -> Versions:
     return _versions(_plans(inputs, unpredicted=unpredicted))
 
 
-def _versions(plans: list[tuple[_FoldScoring, Work]]) -> Versions:
+def _versions(plans: list[tuple[FoldScoring, Work]]) -> Versions:
     versions: Versions = {}
     for scoring, work in plans:
         versions.setdefault(scoring.scorer, {}).update({a.video: made for a, made in work})
     return versions
 
 
-def _plans(inputs: Inputs, *, unpredicted: bool = False) -> list[tuple[_FoldScoring, Work]]:
+def _plans(inputs: Inputs, *, unpredicted: bool = False) -> list[tuple[FoldScoring, Work]]:
     """All videos of every scorer and fold, with the version of the scores that each is to have."""
     run = inputs.run
     annotations = inputs.labels.held_out()
@@ -84,7 +51,7 @@ def _plans(inputs: Inputs, *, unpredicted: bool = False) -> list[tuple[_FoldScor
         trajectories = TrajectoryStore(run.paths.scorer(scorer))
         published = {} if unpredicted else trajectories.published_fingerprints()
         for fold in run.dataset.folds:
-            scoring = _FoldScoring(
+            scoring = FoldScoring(
                 trajectories=trajectories,
                 scores=ScoreStore(run.paths.scores),
                 scorer=scorer,
@@ -97,7 +64,7 @@ def _plans(inputs: Inputs, *, unpredicted: bool = False) -> list[tuple[_FoldScor
     return plans
 
 
-def _run(stage: Stage, jobs: list[tuple[_FoldScoring, Work]], *, total: int) -> None:
+def _run(stage: Stage, jobs: list[tuple[FoldScoring, Work]], *, total: int) -> None:
     if not jobs:
         stage.say(f"scores: all {total} videos are scored")
         return
@@ -105,14 +72,9 @@ def _run(stage: Stage, jobs: list[tuple[_FoldScoring, Work]], *, total: int) -> 
     num_pending = sum(len(work) for _, work in jobs)
     title = "score: videos"
     with progress_bar(stage.console, title, total=total, done=total - num_pending) as bar:
-        futures = {_score_videos.remote(*job): len(job[-1]) for job in jobs}
+        task = ray.remote(score_videos)
+        futures = {task.remote(*job): len(job[-1]) for job in jobs}
         while futures:
             ready, _ = ray.wait(list(futures))
             get_all(ready)
             bar.advance(sum(futures.pop(future) for future in ready))
-
-
-@ray.remote
-def _score_videos(scoring: _FoldScoring, work: Work) -> None:
-    for annotation, made in work:
-        scoring.score_video(annotation, made)

@@ -65,6 +65,9 @@ READ_AHEAD_BYTES = 1 << 20
 REQUESTS_AT_ONCE = 32
 """Of one process that needs many small objects; each of them is mostly waiting."""
 
+NEAR_SECONDS = 0.0005
+"""Requests that take less on average wait for nobody, such as those for files of this machine."""
+
 
 class Storage:
     """A folder of keys at a URL: a local path, `s3://`, `gs://`, or anything obstore knows."""
@@ -362,11 +365,16 @@ def at_once(request: Callable[[Item], Result], items: Iterable[Item]) -> list[Re
     """What `request` returns for each item, in their order, while many wait side by side.
 
     Threads take the next item themselves: a future for each would take longer than a local file.
+    None are started as long as nobody waits: many that do work would take ten times the CPU.
     """
     asked = list(items)
-    results: list[Any] = [None] * len(asked)
+    results: list[Any] = _while_near(request, asked)
+    num_near, num_left = len(results), len(asked) - len(results)
+    if not num_left:
+        return results
+    results += [None] * num_left
     errors: dict[int, Exception] = {}
-    left = iter(range(len(asked)))  # whose steps no two threads take
+    left = iter(range(num_near, len(asked)))  # whose steps no two threads take
 
     def answer() -> None:
         for number in left:
@@ -377,13 +385,24 @@ def at_once(request: Callable[[Item], Result], items: Iterable[Item]) -> list[Re
                 deque(left, maxlen=0)  # nobody begins another one
 
     with ThreadPoolExecutor(REQUESTS_AT_ONCE) as pool:
-        threads = [pool.submit(answer) for _ in range(min(REQUESTS_AT_ONCE, len(asked)))]
+        threads = [pool.submit(answer) for _ in range(min(REQUESTS_AT_ONCE, num_left))]
         try:
             wait(threads)
         finally:
             deque(left, maxlen=0)
     if errors:
         raise errors[min(errors)]
+    return results
+
+
+def _while_near(request: Callable[[Item], Result], items: list[Item]) -> list[Result]:
+    """What `request` returns for the first items, up to where it turns out that they wait."""
+    results: list[Result] = []
+    begun = time.perf_counter()
+    for item in items:
+        results.append(request(item))
+        if time.perf_counter() - begun > NEAR_SECONDS * len(results):
+            break
     return results
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from csl_dist.data.segments import Segment, labels_of
 from csl_dist.flag.edits.candidates import Edit, EditKind
-from csl_dist.flag.edits.emission import Emission
+from csl_dist.flag.edits.emission import Emission, largest
 from csl_dist.flag.edits.statistics import (
     BINS,
     TERMS,
@@ -112,7 +112,7 @@ def _emission_evidence(
     )
     labels_T = labels_of(segments)
     own_T = logp_TC[np.arange(len(labels_T)), labels_T]
-    rival_T = logp_TC.max(axis=1)
+    rival_T = largest(logp_TC)
     for i, edit in enumerate(edits):
         inside = slice(edit.start, edit.stop)
         if edit.kind is EditKind.SWAP:
@@ -127,8 +127,9 @@ def _emission_evidence(
 
 def _low_third(values_T: FloatArray) -> float:
     """Mean of the lowest third, at least of one."""
-    count = max(1, len(values_T) // 3)
-    return float(np.add.reduce(np.partition(values_T, count - 1)[:count])) / count
+    count, parted_T = max(1, len(values_T) // 3), values_T.copy()
+    parted_T.partition(count - 1)
+    return float(np.add.reduce(parted_T[:count])) / count
 
 
 def _position_evidence(edit: Edit, position_CT: FloatArray) -> float:

@@ -14,7 +14,7 @@ from csl_dist.data.mistakes import PlantedKind, PlantedSpan
 from csl_dist.flag.edits.candidates import Edit, EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.probability import EditModel
-from csl_dist.types import FloatArray
+from csl_dist.types import BoolArray, FloatArray
 
 NO_EDIT = -8.0
 """Log-odds of a frame that no candidate covers, and the least of any frame."""
@@ -91,19 +91,26 @@ def resolved(
     Swaps overlap with swaps alone. A boundary that would move within the tolerance is none.
     """
     kept: list[Finding] = []
-    swaps: list[Edit] = []
-    others: list[Edit] = []
+    rivals_NN, taken_N = _rivals(edits), np.zeros(len(edits), dtype=bool)
     for i in np.argsort(-log_odds_N, kind="stable").tolist():
         edit = edits[i]
+        if taken_N[i]:
+            continue
         if edit.kind is EditKind.BOUNDARY and edit.num_frames / fps <= tolerance_seconds:
             continue
-        rivals = swaps if is_swap(edit) else others
-        if all(overlap_of_shorter(edit, rival) <= SHARED for rival in rivals):
-            rivals.append(edit)
-            kept.append(
-                Finding(edit=edit, log_odds=float(log_odds_N[i]), evidence_K=evidence_NK[i])
-            )
+        taken_N |= rivals_NN[i]
+        kept.append(Finding(edit=edit, log_odds=float(log_odds_N[i]), evidence_K=evidence_NK[i]))
     return kept
+
+
+def _rivals(edits: Sequence[Edit]) -> BoolArray:
+    """Which two edits (N, N) can't both be kept, by `overlap_of_shorter`."""
+    columns = np.array([(edit.start, edit.stop, is_swap(edit)) for edit in edits], dtype=int)
+    start_N, stop_N, swap_N = columns.reshape(-1, 3).T
+    shared_NN = np.minimum.outer(stop_N, stop_N) - np.maximum.outer(start_N, start_N)
+    shorter_NN = np.minimum.outer(stop_N - start_N, stop_N - start_N)
+    rivals_NN: BoolArray = shared_NN / shorter_NN > SHARED
+    return rivals_NN & np.equal.outer(swap_N, swap_N)
 
 
 def alternatives(

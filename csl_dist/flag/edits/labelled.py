@@ -41,6 +41,8 @@ class OtherLabels:
         for video in videos:
             self._members.setdefault(self._group_of[video.id], []).append(video)
         self._num_classes = num_classes
+        empty = counts_of(np.empty(0, dtype=int), num_classes=num_classes, fps=1.0)
+        self._nothing = empty - empty  # a video without labels counts as one with no step
         self._total = self._counts(videos)
         self._without = lru_cache(KEPT_GROUPS)(self._statistics_without)
 
@@ -72,10 +74,8 @@ class OtherLabels:
         return statistics_of(self._total - self._counts(self._members[group]))
 
     def _counts(self, videos: Iterable[LabelledVideo]) -> Counts:
-        nothing = counts_of(np.empty(0, dtype=int), num_classes=self._num_classes, fps=1.0)
-        nothing = nothing - nothing  # a video without labels counts as one in which no step occurs
         own = (counts_of(v.labels_T, num_classes=self._num_classes, fps=v.fps) for v in videos)
-        return reduce(lambda a, b: a + b, own, nothing)
+        return reduce(lambda a, b: a + b, own, self._nothing)
 
 
 SEGMENT_COLUMNS = ("video", "group", "fps", "start", "stop", "label")

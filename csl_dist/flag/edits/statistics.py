@@ -168,17 +168,26 @@ def sequence_terms(
     terms_NK = np.zeros((len(sequences), len(TERMS)))
     alike: dict[tuple[int, ...], list[int]] = defaultdict(list)
     for i, segments in enumerate(sequences):
-        alike[tuple(len(chain) for chain in labelled_chains(segments))].append(i)
+        alike[_chain_lengths(segments)].append(i)
     for lengths, rows in alike.items():
         at_once = max(1, MOST_PAIRS // max(1, sum(lengths) ** 2))
         for first in range(0, len(rows), at_once):
             some = rows[first : first + at_once]
             values = itertools.chain.from_iterable(
-                value for i in some for value in sequences[i] if value.label != UNLABELLED
+                itertools.chain.from_iterable(sequences[i] for i in some)
             )
-            segments_NS3 = np.fromiter(values, dtype=int).reshape(len(some), sum(lengths), 3)
+            segments_N3 = np.fromiter(values, dtype=int).reshape(-1, 3)
+            labelled_N3 = segments_N3[segments_N3[:, 2] != UNLABELLED]
+            segments_NS3 = labelled_N3.reshape(len(some), sum(lengths), 3)
             terms_NK[some] = _alike_terms(segments_NS3, lengths, statistics, fps)
     return terms_NK
+
+
+def _chain_lengths(segments: Sequence[Segment]) -> tuple[int, ...]:
+    """How many segments each of `labelled_chains` has."""
+    if segments and all(label != UNLABELLED for _, _, label in segments):
+        return (len(segments),)
+    return tuple(len(chain) for chain in labelled_chains(segments))
 
 
 def _alike_terms(
@@ -221,7 +230,7 @@ def merged(segments: Sequence[Segment]) -> list[Segment]:
     """Neighbours of one label as one segment; empty segments are left out."""
     result: list[Segment] = []
     for segment in segments:
-        if segment.num_frames <= 0:
+        if segment.stop <= segment.start:
             continue
         if result and result[-1].label == segment.label:
             segment = Segment(result.pop().start, segment.stop, segment.label)

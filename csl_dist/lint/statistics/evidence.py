@@ -3,14 +3,15 @@
 All scores are in nats; higher is more suspicious.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from csl_dist.lint.statistics.grammar import Grammar, first_occurrences
-from csl_dist.types import FloatArray, IntArray
+from csl_dist.types import BoolArray, FloatArray, IntArray
 
 MIN_PROCEDURE_VIDEOS = 5
 """A procedure with fewer other videos takes precedence from all videos."""
@@ -108,10 +109,19 @@ def padded(grammar: Grammar, codes: IntArray) -> IntArray:
     return np.concatenate([edge, codes, edge])
 
 
-def log_likelihood(grammar: Grammar, tables: tuple[int, ...], *columns: IntArray) -> FloatArray:
-    """Of states in a row, one row an entry of the columns; the first two are given."""
-    rows = np.stack(columns, axis=1)
-    return grammar.log_transition(tables, rows[:, :-2], rows[:, 1:-1], rows[:, 2:]).sum(axis=1)
+def likelihood_gains(
+    grammar: Grammar, tables: tuple[int, ...], then: Sequence[IntArray], now: Sequence[IntArray]
+) -> FloatArray:
+    """Log-likelihood of states in a row minus that of others; a row is an entry of the columns.
+
+    The first two states are given. All are asked for in one call, which takes as long for a few.
+    """
+    triples = (
+        np.stack([*then[k : len(then) - 2 + k], *now[k : len(now) - 2 + k]], axis=1)
+        for k in range(3)
+    )
+    log = grammar.log_transition(tables, *triples)
+    return log[:, : len(then) - 2].sum(axis=1) - log[:, len(then) - 2 :].sum(axis=1)
 
 
 def swap_weight(grammar: Grammar, tables: tuple[int, ...]) -> float:
@@ -132,20 +142,18 @@ def precedence_weight(grammar: Grammar, swap_weight: float) -> float:
 
 def swap_gains(grammar: Grammar, tables: tuple[int, ...], states: IntArray) -> FloatArray:
     """Gain of swapping each two neighbouring segments; one shorter than the segments."""
-    first, before, left, right, after, last = (states[k : len(states) - 5 + k] for k in range(6))
-    gains = log_likelihood(
-        grammar, tables, first, before, right, left, after, last
-    ) - log_likelihood(grammar, tables, first, before, left, right, after, last)
+    now = [states[k : len(states) - 5 + k] for k in range(6)]
+    first, before, left, right, after, last = now
+    gains = likelihood_gains(grammar, tables, [first, before, right, left, after, last], now)
     # Where the swap would join two segments, fewer transitions alone would make it likelier.
     return np.where((before == right) | (left == after), np.minimum(gains, 0), gains)
 
 
 def removal_gains(grammar: Grammar, tables: tuple[int, ...], states: IntArray) -> FloatArray:
     """Gain if a segment were not there, for each."""
-    first, before, own, after, last = (states[k : len(states) - 4 + k] for k in range(5))
-    return log_likelihood(grammar, tables, first, before, after, last) - log_likelihood(
-        grammar, tables, first, before, own, after, last
-    )
+    now = [states[k : len(states) - 4 + k] for k in range(5)]
+    first, before, _, after, last = now
+    return likelihood_gains(grammar, tables, [first, before, after, last], now)
 
 
 def segment_swaps(gains: FloatArray) -> FloatArray:
@@ -171,9 +179,14 @@ def precedence_shares(
     keys, _ = grammar.tables.keys(table, classes[:, None], classes[None, :])
     before = grammar.earlier[keys]
     total = before + before.T
-    upper = np.triu(np.ones(before.shape, bool), 1)
+    upper = _above_diagonal(len(classes))
     here = np.where(upper, before, before.T)
     return here, total, (here + 0.5) / (total + 1)
+
+
+@cache
+def _above_diagonal(size: int) -> BoolArray:
+    return np.triu(np.ones((size, size), bool), 1)
 
 
 def precedence_violations(
@@ -199,11 +212,10 @@ def insertion_gains(
     grammar: Grammar, tables: tuple[int, ...], states: IntArray, state: int
 ) -> FloatArray:
     """Gain in log-likelihood of putting a step on each boundary, the start and end included."""
-    first, before, after, last = (states[k : len(states) - 3 + k] for k in range(4))
+    now = [states[k : len(states) - 3 + k] for k in range(4)]
+    first, before, after, last = now
     added = np.full(len(first), state)
-    return log_likelihood(grammar, tables, first, before, added, after, last) - log_likelihood(
-        grammar, tables, first, before, after, last
-    )
+    return likelihood_gains(grammar, tables, [first, before, added, after, last], now)
 
 
 def missing_steps(
