@@ -14,7 +14,7 @@ from csl_dist.data.mistakes import PlantedKind, PlantedSpan
 from csl_dist.flag.edits.candidates import Edit, EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.probability import EditModel
-from csl_dist.types import BoolArray, FloatArray
+from csl_dist.types import FloatArray
 
 NO_EDIT = -8.0
 """Log-odds of a frame that no candidate covers, and the least of any frame."""
@@ -91,26 +91,22 @@ def resolved(
     Swaps overlap with swaps alone. A boundary that would move within the tolerance is none.
     """
     kept: list[Finding] = []
-    rivals_NN, taken_N = _rivals(edits), np.zeros(len(edits), dtype=bool)
+    columns = np.array([(edit.start, edit.stop, is_swap(edit)) for edit in edits], dtype=int)
+    start_N, stop_N, swap_N = np.ascontiguousarray(columns.reshape(-1, 3).T)
+    frames_N, taken_N = stop_N - start_N, np.zeros(len(edits), dtype=bool)
     for i in np.argsort(-log_odds_N, kind="stable").tolist():
         edit = edits[i]
         if taken_N[i]:
             continue
         if edit.kind is EditKind.BOUNDARY and edit.num_frames / fps <= tolerance_seconds:
             continue
-        taken_N |= rivals_NN[i]
+        # A row at a time: videos of animals have thousands of segments, and a table of all pairs of
+        # their edits would not fit memory.
+        shared_N = np.minimum(stop_N, edit.stop) - np.maximum(start_N, edit.start)
+        is_rival_N = shared_N / np.minimum(frames_N, edit.num_frames) > SHARED
+        taken_N |= is_rival_N & (swap_N == is_swap(edit))
         kept.append(Finding(edit=edit, log_odds=float(log_odds_N[i]), evidence_K=evidence_NK[i]))
     return kept
-
-
-def _rivals(edits: Sequence[Edit]) -> BoolArray:
-    """Which two edits (N, N) can't both be kept, by `overlap_of_shorter`."""
-    columns = np.array([(edit.start, edit.stop, is_swap(edit)) for edit in edits], dtype=int)
-    start_N, stop_N, swap_N = columns.reshape(-1, 3).T
-    shared_NN = np.minimum.outer(stop_N, stop_N) - np.maximum.outer(start_N, start_N)
-    shorter_NN = np.minimum.outer(stop_N - start_N, stop_N - start_N)
-    rivals_NN: BoolArray = shared_NN / shorter_NN > SHARED
-    return rivals_NN & np.equal.outer(swap_N, swap_N)
 
 
 def alternatives(
