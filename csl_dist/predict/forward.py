@@ -23,7 +23,7 @@ from csl_dist.training.models import ModelSpec, Place, Scorer, sees_context
 
 Computed = TypeVar("Computed")
 
-CPU_BATCH_FRAMES = 1024
+CPU_BATCH_FRAMES = 2048
 """Frames of a forward pass on CPUs. Of larger batches, what one layer puts out leaves the caches
 before the next one reads it; smaller ones read the weights too often."""
 
