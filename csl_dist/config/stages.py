@@ -247,8 +247,8 @@ class PredictConfig:
     dtype: Literal["float16", "float32"] = "float16"
     """Type of stored log-probabilities."""
     precision: Literal["exact", "fast"] = "exact"
-    """`fast`: on CPUs, products of large layers but the first in 8-bit integers, which takes half the
-    time where the CPU has VNNI instructions; small models, and GPUs, as `exact`."""
+    """`fast`: on CPUs, products of large layers but the first in 8-bit integers, which takes half
+    the time where the CPU has VNNI instructions; small models, and GPUs, as `exact`."""
     sweeps: bool = False
     """Predict in sweeps, all videos in each, with an audit after each: every 10th checkpoint and
     the last, every 5th, every 2nd, all. The last audit is the same as without."""
@@ -276,7 +276,7 @@ class PredictConfig:
     @property
     def numbers(self) -> str:
         """What tells log-probabilities from others of the same checkpoint and frames."""
-        # The second form of `fast`: of the first, the layer that sees the features was rounded, too.
+        # Its second form: of the first, the layer that sees the features was rounded, too.
         return self.dtype if self.precision == "exact" else f"{self.dtype} {self.precision} 2"
 
 
