@@ -254,7 +254,8 @@ class PredictConfig:
     the last, every 5th, every 2nd, all. The last audit is the same as without."""
     stop: Literal["full", "settled"] = "full"
     """`settled`: in sweeps, until the top of the list is settled: when at most a tenth of the
-    first 50 flags of either of two sweeps in a row, or two flags, have no like in the other's."""
+    first 50 flags of either of two sweeps in a row, or two flags, have no like in the other's;
+    flags that are about as likely right as wrong may come and go."""
     group_frames: Count = 32768
     """Most frames of the videos that one unit covers, unless one video alone has more."""
     batch_frames: Count = 8192
