@@ -5,9 +5,10 @@ import plain_edits
 import pytest
 
 from csl_dist.data.segments import segments_of
-from csl_dist.flag.edits.candidates import candidate_edits
+from csl_dist.flag.edits.candidates import Edit, EditKind, candidate_edits
 from csl_dist.flag.edits.emission import Emission, emission_of, late_view, normalised
-from csl_dist.flag.edits.evidence import evidence_rows
+from csl_dist.flag.edits.evidence import COLUMNS, evidence_rows
+from csl_dist.flag.edits.findings import SHARED, is_swap, overlap_of_shorter, resolved
 from csl_dist.flag.edits.statistics import (
     MOST_PAIRS,
     Statistics,
@@ -60,3 +61,19 @@ def test_terms_of_a_long_annotation_are_the_same_in_parts() -> None:
     terms_NK = sequence_terms(sequences, statistics, fps=5.0)
     for segments, terms_K in zip(sequences, terms_NK, strict=True):
         assert np.array_equal(terms_K, plain_edits.sequence_terms(segments, statistics, fps=5.0))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_findings_are_those_of_edits_compared_two_by_two(seed: int) -> None:
+    labels_T = drawn_labels(seed, 30, 4)
+    segments, emission = segments_of(labels_T), drawn_emission(seed, len(labels_T), 4)
+    edits = candidate_edits(segments, emission, drawn_statistics(4), fps=5.0)
+    odds_N = np.random.default_rng(seed).standard_normal(len(edits)).round(1)
+    kept: list[Edit] = []
+    for edit in [edits[i] for i in np.argsort(-odds_N, kind="stable")]:
+        is_within = edit.kind is EditKind.BOUNDARY and edit.num_frames / 5.0 <= 2.0
+        rivals = [other for other in kept if is_swap(other) == is_swap(edit)]
+        if not is_within and all(overlap_of_shorter(edit, other) <= SHARED for other in rivals):
+            kept.append(edit)
+    evidence_NK = np.zeros((len(edits), len(COLUMNS)))
+    assert [f.edit for f in resolved(edits, evidence_NK, odds_N, fps=5.0)] == kept
