@@ -81,6 +81,7 @@ def main() -> None:
     print(f"\nFindings, %\n\n{report.findings_report()}")
     print(f"\nFindings beside rivals, AP in %\n\n{report.rival_findings()}")
     print(f"\nFalse findings\n\n{report.false_flags()}")
+    print(f"\nUnchanged labels beside a second opinion\n\n{report.second_opinions()}")
     print(f"\nConstants\n\n{report.shipped_curve()}")
     print(f"\nIntervals that are promised\n\n{report.interval_table()}")
     for name in ListName:

@@ -1,7 +1,7 @@
 """Tables of stored audits: what findings are worth beside rivals."""
 
 import pickle
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from findings_runs import FEW, MIXED, OTHER_KINDS, RELATED, SEVEN, STUDY_KINDS, Setting, settings_of
 from real_data import DATASETS
+from second_opinion import verdict_of
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from csl_dist.data.mistakes import PlantedKind
@@ -34,7 +35,7 @@ class Report:
             for setting in settings_of(name):
                 path = work / f"{'-'.join(map(str, setting))}.pkl"
                 if path.exists():
-                    self.runs[setting] = pickle.loads(path.read_bytes())
+                    self.runs[setting] = with_verdicts(name, pickle.loads(path.read_bytes()))
         self.datasets = [d for d in DATASETS if any(s.dataset == d for s in self.runs)]
 
     def videos(self, run: Mapping[str, Any], *, other: bool = False) -> list[int]:
@@ -301,9 +302,9 @@ class Report:
                 continue
             # An audit counts all its findings; promises are checked on the half alone.
             every_N, _ = self._odds(run, list_name, list(range(len(run["videos"]))))
-            odds_N, right_N = self._odds(run, list_name, self.videos(run))
+            excess = calibration.excess(every_N)
+            odds_N, right_N = self._judged_odds(run, list_name, self.videos(run))
             if len(odds_N) >= 20:
-                excess = calibration.excess(every_N)
                 yield calibration.probability(odds_N, excess=excess), right_N
 
     def _curve_without(self, dataset: str | None, list_name: ListName) -> ProbabilityCurve:
@@ -330,14 +331,42 @@ class Report:
 
     @staticmethod
     def _odds(run: Mapping[str, Any], name: ListName, rows: list[int]) -> tuple[Any, Any]:
-        pairs = [
-            (f["log_odds"], f["error"] is not None)
-            for i in rows
-            for f in run["videos"][i]["findings"]
-            if f["list"] is name
+        """Log-odds of findings and whether each is a planted error, surest first.
+
+        Constants are fitted on these: unchanged labels count as right, as they do in datasets that
+        nobody has looked at again, so that promises are rather too low.
+        """
+        return _surest_first(
+            (f["log_odds"], f["error"] is not None) for f in _findings(run, name, rows)
+        )
+
+    @staticmethod
+    def _judged_odds(run: Mapping[str, Any], name: ListName, rows: list[int]) -> tuple[Any, Any]:
+        """The same, where real errors count by the second opinion; without unclear ones."""
+        return _surest_first(
+            (f["log_odds"], f["error"] is not None or f["verdict"] == "right")
+            for f in _findings(run, name, rows)
+            if f["verdict"] != "unclear"
+        )
+
+    def second_opinions(self) -> str:
+        """What an independent annotation says of findings of steps in unchanged labels."""
+        lines: list[list[Any]] = [
+            ["", "log-odds from", "findings", "right", "wrong", "unclear", "not looked at"]
         ]
-        pairs.sort(reverse=True)
-        return np.array([p[0] for p in pairs]), np.array([p[1] for p in pairs], dtype=bool)
+        for dataset in self.datasets:
+            findings = [
+                f
+                for run in self.of(dataset, "none")
+                for f in _findings(run, ListName.STEPS, self.videos(run))
+            ]
+            if not any(f["verdict"] for f in findings):
+                continue
+            for level in (-1.0, -2.0, -3.0):
+                own = [f["verdict"] for f in findings if f["log_odds"] >= level]
+                counts = [own.count(word) for word in ("right", "wrong", "unclear", None)]
+                lines.append([dataset, level, len(own), *counts])
+        return markdown(lines)
 
     def false_flags(self) -> str:
         """Findings an hour of clean footage, where a fifth of planted renames' would be missed."""
@@ -346,9 +375,10 @@ class Report:
             for run in self.of(dataset, "none"):
                 rows = self.videos(run)
                 hours = sum(len(run["videos"][i]["labelled_T"]) for i in rows) / run["fps"] / 3600
-                odds_N, _ = self._odds(run, ListName.STEPS, rows)
+                odds_N, right_N = self._judged_odds(run, ListName.STEPS, rows)
+                wrong_N = odds_N[~right_N]
                 lines.append(
-                    [dataset, *(f"{(odds_N > level).sum() / hours:.1f}" for level in (-1.0, 0.0))]
+                    [dataset, *(f"{(wrong_N > level).sum() / hours:.1f}" for level in (-1.0, 0.0))]
                 )
         return markdown(lines)
 
@@ -419,6 +449,26 @@ def _reliability(probability_N: FloatArray, right_N: Any) -> list[float]:
         after[5:15].mean(),
         right_N[5:15].mean(),
     ]
+
+
+def with_verdicts(dataset: str, run: dict[str, Any]) -> dict[str, Any]:
+    """A run whose findings of steps know what a second opinion says, where no error was planted."""
+    for video in run["videos"]:
+        for f in video["findings"]:
+            seconds = f["start"] / run["fps"], f["stop"] / run["fps"]
+            is_open = f["error"] is None and f["list"] is ListName.STEPS
+            f["verdict"] = verdict_of(dataset, video["id"], *seconds) if is_open else None
+    return run
+
+
+def _findings(run: Mapping[str, Any], name: ListName, rows: list[int]) -> list[dict[str, Any]]:
+    """Those of a list in some videos."""
+    return [f for i in rows for f in run["videos"][i]["findings"] if f["list"] is name]
+
+
+def _surest_first(pairs: Iterable[tuple[float, bool]]) -> tuple[Any, Any]:
+    rows = sorted(pairs, reverse=True)
+    return np.array([p[0] for p in rows]), np.array([p[1] for p in rows], dtype=bool)
 
 
 def _shared(start: int, stop: int, error: Any) -> float:

@@ -41,7 +41,7 @@ TITLES = {
     Kind.UNLABELLED: "Unlabelled time",
     Kind.UNREADABLE: "Labels that can't be read",
     Kind.CLASS_NAMES: "Class names",
-    Kind.DUPLICATE: "Label files that are the same",
+    Kind.DUPLICATE: "Label files that are the same, or in part",
     Kind.MIXED_UP: "Label files that fit another video",
     Kind.SOLE_USER: "Classes that one person alone uses",
     Kind.DEFINITION: "Definitions that differ",

@@ -10,7 +10,7 @@ from csl_dist.lint.corpus import Corpus, corpus_of
 from csl_dist.lint.findings import Finding, TimeUnit, grouped
 from csl_dist.lint.reading import LintSettings, Reading, reading_of
 from csl_dist.lint.rules.conventions import told_once, transition_findings
-from csl_dist.lint.rules.files import duplicate_findings, mixed_up_findings
+from csl_dist.lint.rules.files import copied_findings, duplicate_findings, mixed_up_findings
 from csl_dist.lint.rules.names import class_name_findings, sole_user_findings
 from csl_dist.lint.rules.order import order_findings
 from csl_dist.lint.rules.times import (
@@ -37,6 +37,7 @@ RULES: tuple[Callable[[Reading], Iterator[Finding]], ...] = (
     unlabelled_findings,
     class_name_findings,
     duplicate_findings,
+    copied_findings,
     mixed_up_findings,
     sole_user_findings,
     transition_findings,

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from made_labels import USUAL, sequence, usual_videos
 
@@ -202,6 +203,50 @@ def test_class_names_that_look_the_same_are_told(name: str, difference: str) -> 
 def test_numbered_classes_do_not_look_the_same() -> None:
     videos = [*usual_videos(20, ["step 11", "step 12"]), sequence("odd", ["step 11", "step 13"])]
     assert found(videos, Kind.CLASS_NAMES) == []
+
+
+def varied_videos(number: int, *, group: str | None = None) -> list[LabelSequence]:
+    """Performances of six steps, each step of its own length."""
+    rng = np.random.default_rng(0)
+    steps = ["reach", "grasp", "push", "pull", "turn", "drop"]
+    return [
+        replace(
+            sequence(f"v{k}", steps, (rng.integers(60, 600, 6) / 30).tolist()),
+            group=group or f"P{k}",
+            frame_seconds=1 / 30,
+        )
+        for k in range(number)
+    ]
+
+
+def partly_copied(video: LabelSequence, source: LabelSequence, first: int) -> LabelSequence:
+    """A video whose steps from `first` on are another one's, a frame later or none."""
+    copied = [
+        replace(s, start_seconds=s.start_seconds + k % 2 / 30, stop_seconds=s.stop_seconds + 1 / 30)
+        for k, s in enumerate(source.steps[first:])
+    ]
+    return replace(video, steps=(*video.steps[:first], *copied))
+
+
+def test_steps_at_the_times_of_another_video_are_told_with_both() -> None:
+    videos = varied_videos(30)
+    videos[7] = partly_copied(videos[7], videos[3], 2)
+    finding = only(videos, Kind.DUPLICATE)
+    assert finding.video == "v3"
+    assert finding.start_seconds == videos[3].steps[2].start_seconds
+    assert finding.sentence == (
+        "4 steps in a row begin and end when they do in v7.txt, at most 0.03 s apart; one may be "
+        "a copy of the other."
+    )
+
+
+def test_videos_of_one_person_or_with_steps_of_one_length_are_no_copies() -> None:
+    videos = varied_videos(30, group="P1")
+    videos[7] = partly_copied(videos[7], videos[3], 2)
+    other = [replace(v, group="P2", video=f"w{v.video}") for v in varied_videos(40)[30:]]
+    assert found([*videos, *other], Kind.DUPLICATE) == []
+    even = [replace(v, group=f"P{k}") for k, v in enumerate(usual_videos(30, ["a", "b", "c", "d"]))]
+    assert found(even, Kind.DUPLICATE) == []
 
 
 def test_same_labels_of_two_groups_are_told_and_of_one_group_once() -> None:

@@ -24,6 +24,21 @@ def test_clean_dataset_has_one_finding_an_hour_at_most(name: str) -> None:
     assert len(result.findings) <= result.hours
 
 
+def test_two_copied_files_of_needle_passing_are_told_and_none_elsewhere() -> None:
+    from label_data import READERS
+
+    copies = {
+        name: [
+            {f.video, f.evidence["other"]}
+            for f in lint(READERS[name](DATA)).findings
+            if f.kind is Kind.DUPLICATE and "other" in f.evidence
+        ]
+        for name in ("needle_passing", "knot_tying", "gtea", "captaincook4d")
+    }
+    names = [{f"Needle_Passing_S0{k}_T0{trial}" for k in (3, 4)} for trial in (4, 3)]
+    assert copies == {"needle_passing": names, "knot_tying": [], "gtea": [], "captaincook4d": []}
+
+
 def test_misspelt_step_of_captaincook_is_told() -> None:
     from label_data import READERS
 

@@ -10,6 +10,7 @@ import numpy as np
 from csl_dist.lint.corpus import MIN_STEPS, About, Corpus
 from csl_dist.lint.findings import Finding, Kind
 from csl_dist.lint.reading import Reading, about_place
+from csl_dist.lint.statistics.copies import copied_runs
 
 MANY_COPIES = 5
 """So many sets of files that are the same are told once, with an example."""
@@ -66,6 +67,35 @@ def duplicate_findings(reading: Reading) -> Iterator[Finding]:
                     " = ".join(_short(corpus.about[video]) for video in videos) for videos in within
                 ),
             },
+        )
+
+
+def copied_findings(reading: Reading) -> Iterator[Finding]:
+    """Files that share a run of steps to the frame with another person's, and are not the same."""
+    corpus = reading.corpus
+    same = {v: number for number, videos in enumerate(same_labels(corpus)) for v in videos}
+    runs = [
+        run
+        for run in copied_runs(corpus)
+        if not _one_group([corpus.about[v] for v in run.videos])
+        and len({same.get(v, -1 - v) for v in run.videos}) == 2
+    ]
+    if len(runs) >= MANY_COPIES:  # cameras of one performance, whose groups are not told
+        return
+    for run in runs:
+        first, second = (corpus.about[v] for v in run.videos)
+        apart = f"at most {reading.length_text(run.apart)} apart" if run.apart else "to the frame"
+        yield Finding(
+            kind=Kind.DUPLICATE,
+            **about_place(first),
+            start_seconds=float(corpus.start_N[run.first]),
+            stop_seconds=float(corpus.stop_N[run.first + run.num_steps - 1]),
+            score=run.surprise,
+            sentence=(
+                f"{run.num_steps} steps in a row begin and end when they do in {_short(second)}, "
+                f"{apart}; one may be a copy of the other."
+            ),
+            evidence={"other": second.video, "steps": run.num_steps, "apart": run.apart},
         )
 
 
