@@ -28,7 +28,7 @@ from csl_dist.data.tracks import TRIM_SHARE
 from csl_dist.errors import CslError, DataError
 from csl_dist.storage.files import exists, is_url, open_file, read_bytes
 from csl_dist.storage.url import Storage, at_once
-from csl_dist.storage.zarr import open_array
+from csl_dist.storage.zarr import open_array, read_array
 from csl_dist.types import fingerprint
 
 NUMPY_HEADER_LOCK = threading.Lock()
@@ -47,10 +47,15 @@ class FeatureFile:
     frames_last: bool
     """True for (D, T), as MS-TCN stores them."""
 
-    def read(self) -> npt.NDArray[np.float32]:
-        """Features (T, D); DataError where one of them is not a number."""
+    def read(self) -> npt.NDArray[np.floating[Any]]:
+        """Features (T, D), in float16 where the file is, else in float32.
+
+        DataError where one of them is not a number.
+        """
         with open_features(self.path) as array:
-            values = np.asarray(array[:], dtype=np.float32)
+            values = np.asarray(array[:])
+        if values.dtype != np.float16:
+            values = values.astype(np.float32, copy=False)
         if not np.isfinite(values).all():
             frame = int(np.argwhere(~np.isfinite(values))[0][1 if self.frames_last else 0])
             raise DataError(
@@ -188,7 +193,7 @@ def open_features(path: str) -> Iterator[Any]:
                 array = np.loadtxt(text, dtype=np.float32, ndmin=2)
             yield array
         elif suffix == ".zarr":
-            yield open_array(Storage(file), name, any_format=True)
+            yield _ZarrFile(Storage(file), name)
         else:
             import h5py  # only these files need it
 
@@ -199,6 +204,21 @@ def open_features(path: str) -> Iterator[Any]:
     except (*FORM_ERRORS, EOFError, OSError, RuntimeError, SyntaxError, TokenError) as error:
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise DataError(f"{path} can't be read as features: {reason}") from error
+
+
+class _ZarrFile:
+    """A Zarr array, which need not be opened to be read as a whole."""
+
+    def __init__(self, storage: Storage, name: str):
+        self._storage = storage
+        self._name = name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return open_array(self._storage, self._name, any_format=True).shape
+
+    def __getitem__(self, selection: slice) -> npt.NDArray[Any]:
+        return read_array(self._storage, self._name, any_format=True)[selection]
 
 
 class _RemoteArray:

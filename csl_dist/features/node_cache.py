@@ -9,10 +9,8 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from csl_dist.features.decoded import DecodedActivations
 from csl_dist.features.source import ALL_FRAMES, Features, FeatureSource, Frames
@@ -84,8 +82,10 @@ class NodeFeatures:
         return True
 
 
-def as_small_as_exact(values: Features) -> npt.NDArray[np.floating[Any]]:
+def as_small_as_exact(values: Features) -> Features:
     """The numbers in float16 where that changes none of them."""
+    if values.dtype == np.float16:
+        return values
     with np.errstate(over="ignore"):
         half = values.astype(np.float16)
     return half if np.array_equal(half, values) else values

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,8 @@ from csl_dist.types import (
     fingerprint,
 )
 
-Features = npt.NDArray[np.float32]
+Features = npt.NDArray[np.floating[Any]]
+"""In float32, or in float16 where they are stored so."""
 
 FEATURE_CACHE_BYTES = 2 * 2**30
 """Features that one worker keeps in memory."""

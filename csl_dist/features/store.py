@@ -16,7 +16,7 @@ from csl_dist.features.sample import Sample
 from csl_dist.features.source import ALL_FRAMES, Features, Frames
 from csl_dist.storage.ledger import Ledger, Unit
 from csl_dist.storage.url import Storage, at_once, key_part
-from csl_dist.storage.zarr import Array, create_array, open_array, require_numbers
+from csl_dist.storage.zarr import Array, create_array, open_array, read_array, require_numbers
 from csl_dist.types import (
     IntArray,
     Span,
@@ -213,8 +213,11 @@ class FeatureStore:
 
     def read(self, video: str, frames: Frames = ALL_FRAMES) -> Features:
         key = f"{self._entries[video].key}/features"
-        array = open_array(self._storage, key)
-        features_TD = np.asarray(array.take(frames), dtype=np.float32)
+        features_TD: Features = (
+            read_array(self._storage, key)
+            if isinstance(frames, slice) and frames == ALL_FRAMES
+            else open_array(self._storage, key).take(frames)
+        )
         require_numbers(features_TD, f"{self._storage.url}/{key}")
         return features_TD
 

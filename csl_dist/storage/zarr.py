@@ -5,6 +5,7 @@ chunks such that each is written by one unit of work alone. Every chunk ends wit
 that a bit that flips is an error wherever the chunk is read, and never another number.
 """
 
+import itertools
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,6 +28,14 @@ from csl_dist.errors import StorageError, damaged
 from csl_dist.storage.url import Storage
 
 CHECKSUM_BYTES = 4
+CHUNK_METADATA = (
+    "zarr_format",
+    "node_type",
+    "chunk_key_encoding",
+    "codecs",
+    "storage_transformers",
+)
+"""What tells, beside shape and type, how an array's chunks lie and what is in them."""
 Result = TypeVar("Result")
 
 
@@ -270,6 +279,45 @@ def open_array(
         raise damaged(f"{storage.url}/{key}", reason) from error
 
 
+def read_array(storage: Storage, key: str, *, any_format: bool = False) -> npt.NDArray[Any]:
+    """All of an array.
+
+    On this machine, where chunks are as `create_array` writes them, whoever made the array, it is
+    read without Zarr, which takes three times as long for a video's features.
+    """
+    content = storage.child(key).reader()("zarr.json") if storage.is_local else None
+    form = None if content is None else _plain_form(bytes(content))
+    if form is not None:
+        try:
+            return ChunkReader(storage, key, form).read_all()
+        except StorageError:
+            pass  # Zarr knows what a chunk that is not there stands for, or says what is wrong
+    return open_array(storage, key, any_format=any_format)[:]
+
+
+def _plain_form(content: bytes) -> ArrayForm | None:
+    """What metadata say of an array as `create_array` makes it; None of any other."""
+    try:
+        metadata = json.loads(content)
+        shape, dtype = tuple(metadata["shape"]), metadata["data_type"]
+        chunks = tuple(metadata["chunk_grid"]["configuration"]["chunk_shape"])
+        for compressed, checked in itertools.product((True, False), repeat=2):
+            ours = _metadata(len(shape), dtype, compressed)
+            if not checked:
+                ours = ours | {"codecs": ours["codecs"][:-1]}
+            if all(metadata[name] == ours[name] for name in CHUNK_METADATA):
+                return ArrayForm(
+                    shape=shape,
+                    chunks=chunks,
+                    dtype=dtype,
+                    is_compressed=compressed,
+                    has_checksums=checked,
+                )
+    except (KeyError, TypeError, ValueError):
+        pass  # not ours
+    return None
+
+
 def require_numbers(values: npt.NDArray[Any], where: str) -> None:
     """Refuses values of an array that were never written, or were lost."""
     if np.isnan(values).any():
@@ -317,6 +365,17 @@ class ChunkReader:
             raise damaged(self.where, error) from error
         inside = zip(self.shape, self.chunks, place, strict=True)
         return chunk[tuple(slice(0, min(c, n - i * c)) for n, c, i in inside)]
+
+    def read_all(self) -> npt.NDArray[Any]:
+        """All chunks, as one array."""
+        values = np.empty(self.shape, self._dtype)
+        counts = (-(-n // c) for n, c in zip(self.shape, self.chunks, strict=True))
+        for place in np.ndindex(*counts):
+            corner = (i * c for i, c in zip(place, self.chunks, strict=True))
+            chunk = self.read(*place)
+            inside = zip(corner, chunk.shape, strict=True)
+            values[tuple(slice(first, first + n) for first, n in inside)] = chunk
+        return values
 
     @staticmethod
     def _checked(data: memoryview) -> memoryview:

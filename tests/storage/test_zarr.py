@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import zarr
+from zarr.codecs import BytesCodec, GzipCodec
 
 from csl_dist.errors import StorageError
 from csl_dist.storage.url import Storage
@@ -14,6 +16,7 @@ from csl_dist.storage.zarr import (
     create_array,
     lay_out_array,
     open_array,
+    read_array,
 )
 
 
@@ -88,3 +91,37 @@ def test_chunks_written_without_zarr_are_the_bytes_that_zarr_writes(
     assert sorted(ours.list_keys()) == sorted(theirs.list_keys())
     for key in theirs.list_keys():
         assert ours.read(key) == theirs.read(key), key
+
+
+MADE_BY_OTHERS = {
+    "as zarr makes them": {"chunks": (4, 3)},
+    "not compressed": {"chunks": (4, 3), "compressors": None},
+    "gzip": {"chunks": (4, 3), "compressors": GzipCodec()},
+    "shards": {"chunks": (2, 3), "shards": (4, 6)},
+    "big-endian": {"chunks": (4, 3), "serializer": BytesCodec(endian="big")},
+    "keys with dots": {"chunks": (4, 3), "chunk_key_encoding": {"name": "v2", "separator": "."}},
+    "format 2": {"chunks": (4, 3), "zarr_format": 2},
+}
+
+
+@pytest.mark.parametrize("how", MADE_BY_OTHERS)
+def test_whole_array_is_what_zarr_reads_whoever_made_it(tmp_path: Path, how: str) -> None:
+    values = np.random.default_rng(0).standard_normal((10, 7)).astype(np.float32)
+    made = zarr.create_array(
+        str(tmp_path / "a"), shape=(10, 7), dtype="float32", fill_value=1, **MADE_BY_OTHERS[how]
+    )
+    made[:8] = values[:8]  # of chunks that were never written Zarr says that they are full of ones
+    found = read_array(Storage(str(tmp_path)), "a", any_format=True)
+    assert (found == made[:]).all()
+    assert (found[8:] == 1).all()
+
+
+def test_whole_array_with_a_flipped_bit_is_an_error(storage: Storage) -> None:
+    create_array(storage, "a", shape=(10,), chunks=(5,), dtype="int64")[:] = np.arange(10)
+    assert read_array(storage, "a").tolist() == list(range(10))
+    path = next(Path(storage.url).glob("a/c/1"))
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    with pytest.raises(StorageError, match="damaged"):
+        read_array(storage, "a")
+    with pytest.raises(StorageError, match="there is no array"):
+        read_array(storage, "b")

@@ -21,7 +21,7 @@ from csl_dist.flag.edits.candidates import (
     largest_starts,
 )
 from csl_dist.flag.edits.emission import Emission
-from csl_dist.flag.edits.evidence import BOUND, COLUMNS, USUAL_SIZE
+from csl_dist.flag.edits.evidence import BOUND, COLUMNS, LEAST_ORDER, USUAL_SIZE
 from csl_dist.flag.edits.statistics import (
     BINS,
     MOST_COUNTED,
@@ -302,7 +302,7 @@ def evidence_rows(
         np.concatenate(
             [
                 _emission_evidence(edit, emission, entropy_sum_T),
-                np.clip(sequence_terms(edit.segments, statistics, fps=fps) - before, -BOUND, BOUND),
+                _bounded(edit, sequence_terms(edit.segments, statistics, fps=fps) - before),
                 [
                     _position_evidence(edit, position_CT),
                     np.log(edit.num_frames / fps) - usual + np.log(USUAL_SIZE),
@@ -313,6 +313,14 @@ def evidence_rows(
         for edit in edits
     ]
     return np.array(rows).reshape(len(edits), len(COLUMNS))
+
+
+def _bounded(edit: Edit, gain_K: FloatArray) -> list[float]:
+    """Of bigram, trigram, duration, count and precedence; the order by itself is forgiven."""
+    least = [-BOUND] * 5
+    if edit.kind is EditKind.INSERT:
+        least[:2] = LEAST_ORDER, LEAST_ORDER
+    return [min(max(float(x), low), BOUND) for x, low in zip(gain_K, least, strict=True)]
 
 
 def _emission_evidence(edit: Edit, emission: Emission, entropy_sum_T: FloatArray) -> list[float]:

@@ -41,6 +41,9 @@ inside minus gain just outside; TERMS: what the annotation as a whole gains; pos
 this part of the video better; log_size: log of the frames that change, on a scale on which a usual
 segment has USUAL_SIZE."""
 BOUND = 8.0
+LEAST_ORDER = -1.0
+"""What an inserted step may lose by the order it makes. Where people stop labelling, several steps
+are missing: each of them alone stands between steps that it never stands between."""
 USUAL_SIZE = 20.0
 """Frames of a usual segment where the shipped weights were fitted; others are brought to it."""
 
@@ -64,12 +67,22 @@ def evidence_rows(
     return np.column_stack(
         [
             _emission_evidence(edits, segments, emission),
-            np.clip(np.array(after) - before_K, -BOUND, BOUND),
+            _bounded_terms(edits, np.array(after) - before_K),
             [_position_evidence(edit, position_CT) for edit in edits],
             np.log(num_N / fps) - usual_log_seconds(statistics) + np.log(USUAL_SIZE),
             [edit.changed_share for edit in edits],
         ]
     )
+
+
+def _bounded_terms(edits: Sequence[Edit], gain_NK: FloatArray) -> FloatArray:
+    """What the annotation gains by each of TERMS, within bounds."""
+    bounded_NK: FloatArray = np.clip(gain_NK, -BOUND, BOUND)
+    inserted_N = [edit.kind is EditKind.INSERT for edit in edits]
+    order = [TERMS.index("bigram"), TERMS.index("trigram")]
+    part = np.ix_(inserted_N, order)
+    bounded_NK[part] = np.maximum(bounded_NK[part], LEAST_ORDER)
+    return bounded_NK
 
 
 def _emission_evidence(

@@ -25,7 +25,7 @@ from csl_dist.flag.edits.emission import (
     late_view,
     normalised,
 )
-from csl_dist.flag.edits.evidence import COLUMNS, evidence_rows, surprise
+from csl_dist.flag.edits.evidence import COLUMNS, LEAST_ORDER, evidence_rows, surprise
 from csl_dist.flag.edits.statistics import counts_of, sequence_terms, statistics_of
 
 TRUE = np.repeat([0, 1, 2, 3], [20, 25, 15, 20])
@@ -148,6 +148,19 @@ def test_evidence_of_emission_is_the_mean_gain():
             low = np.sort(gain_T)[: max(1, len(gain_T) // 3)].mean()
             assert row[COLUMNS.index("emission_low")] == pytest.approx(low)
     assert np.isfinite(rows).all()
+
+
+def test_where_labelling_stopped_an_order_that_never_occurs_hardly_speaks_against_a_step():
+    stopped_T = np.where(np.arange(len(TRUE)) < 20, TRUE, 0)  # 0, then all the rest is 0 as well
+    segments, statistics = segments_of(stopped_T), made_statistics()
+    edits = candidate_edits(segments, made_emission(), statistics, fps=5.0)
+    rows = evidence_rows(edits, segments, made_emission(), statistics, fps=5.0)
+    order = COLUMNS.index("bigram")
+    [odd] = [i for i, e in enumerate(edits) if e.kind is EditKind.INSERT and e.stop < len(TRUE)]
+    before, after = sequence_terms([segments, edits[odd].segments], statistics, fps=5.0)
+    assert after[0] - before[0] < -2
+    assert rows[odd, order] == LEAST_ORDER
+    assert min(rows[i, order] for i, e in enumerate(edits) if e.kind is EditKind.RENAME) < -1.5
 
 
 def test_unlabelled_frames_have_no_candidates():
