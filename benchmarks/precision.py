@@ -28,12 +28,8 @@ from scipy.stats import spearmanr
 from csl_dist.audit.reader import Audit, open_audit
 from csl_dist.config import config_as_dict
 from csl_dist.features.source import FeatureReader
-from csl_dist.predict.forward import (
-    CPU_BATCH_FRAMES,
-    group_log_probabilities,
-    in_integers,
-    load_weights,
-)
+from csl_dist.predict.arithmetic import in_integers, load_weights
+from csl_dist.predict.forward import CPU_BATCH_FRAMES, group_log_probabilities
 from csl_dist.predict.units import plan_groups
 from csl_dist.storage.run_file import read_run_config
 from csl_dist.training.inputs import open_inputs

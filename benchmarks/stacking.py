@@ -17,7 +17,8 @@ from figures import add_repeats, parser_of, positive, print_figures
 from torch import Tensor
 from torch.func import functional_call, stack_module_state, vmap
 
-from csl_dist.predict.forward import CPU_BATCH_FRAMES, pack_weights
+from csl_dist.predict.arithmetic import pack_weights
+from csl_dist.predict.forward import CPU_BATCH_FRAMES
 from csl_dist.training.models import ModelSpec, Place, Scorer, build_scorer
 
 WIDTH, NUM_CLASSES, NUM_CHECKPOINTS = 512, 7, 8

@@ -247,8 +247,10 @@ class PredictConfig:
     dtype: Literal["float16", "float32"] = "float16"
     """Type of stored log-probabilities."""
     precision: Literal["exact", "fast"] = "exact"
-    """`fast`: on CPUs, products of large layers but the first in 8-bit integers, which takes half
-    the time where the CPU has VNNI instructions; small models, and GPUs, as `exact`."""
+    """`fast`: products of large layers but the first in 8 bits. On CPUs in integers, which takes
+    half the time where the CPU has VNNI instructions; small models are as `exact`. On GPUs in
+    floats, where the GPU has them and torchao is installed, and by CUDA graphs; not yet tried on
+    any GPU."""
     sweeps: bool = False
     """Predict in sweeps, all videos in each, with an audit after each: every 10th checkpoint and
     the last, every 5th, every 2nd, all. The last audit is the same as without."""
@@ -277,8 +279,9 @@ class PredictConfig:
     @property
     def numbers(self) -> str:
         """What tells log-probabilities from others of the same checkpoint and frames."""
-        # Its second form: of the first, the layer that sees the features was rounded, too.
-        return self.dtype if self.precision == "exact" else f"{self.dtype} {self.precision} 2"
+        # Its third form: of the first, the layer that sees the features was rounded, too; the
+        # second was `exact` on GPUs.
+        return self.dtype if self.precision == "exact" else f"{self.dtype} {self.precision} 3"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

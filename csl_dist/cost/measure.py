@@ -28,11 +28,11 @@ from csl_dist.data.media.pixels import PixelSource, whole_frames
 from csl_dist.data.media.timeline import sampled
 from csl_dist.data.media.video import VideoFile
 from csl_dist.features.encoders import Encoder, fit_frame
+from csl_dist.predict.arithmetic import pack_weights
 from csl_dist.predict.forward import (
     CPU_BATCH_FRAMES,
     group_log_probabilities,
     is_out_of_memory,
-    pack_weights,
 )
 from csl_dist.predict.trajectories import Group
 from csl_dist.training.batches import most_frames

@@ -33,6 +33,9 @@ from csl_dist.predict.published import Trajectory
 from csl_dist.score.formulas import trajectory_blocks
 from csl_dist.types import UNLABELLED, Annotation, Flag, FloatArray, IntArray, Span, rate_of
 
+RULE_VERSION = 2
+"""Goes up with every change of what the rule makes of the same input: whoever audits a root of
+before gets another audit, and not the findings of an earlier csl_dist."""
 LEAST_PROBABILITY = 0.5
 """Steps are flagged as long as a flag is likelier right than wrong."""
 TrajectoryOf = Callable[[str, str], Trajectory]

@@ -19,7 +19,7 @@ from csl_dist.flag.calibrate import counted_labels, make_calibration, trained_la
 from csl_dist.flag.decide import decide
 from csl_dist.flag.edit_calibration import EditCalibration
 from csl_dist.flag.edit_findings import VideoFindings
-from csl_dist.flag.edit_rule import EachVideo, VideoLook, one_by_one
+from csl_dist.flag.edit_rule import RULE_VERSION, EachVideo, VideoLook, one_by_one
 from csl_dist.flag.edits.labelled import LabelledVideo
 from csl_dist.flag.record import AuditRecord, Sweep
 from csl_dist.flag.settled import is_settled
@@ -115,12 +115,12 @@ def audit_fingerprint(inputs: Inputs, versions: Versions) -> str:
 
 
 def _learnt_from(inputs: Inputs) -> list[Any]:
-    """What the rule `edits` also learns from: labels of training videos, and reviewers."""
+    """What the rule `edits` also rests on: itself, labels of training videos, and reviewers."""
     config = inputs.run.config
     if config.flag.rule != "edits":
         return []
     labels = {v.id: array_fingerprint(v.labels_T) for v in trained_labels(inputs)}
-    return [labels, sorted(judged_spans(config.root).items())]
+    return [RULE_VERSION, labels, sorted(judged_spans(config.root).items())]
 
 
 def _on_workers(

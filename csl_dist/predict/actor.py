@@ -17,12 +17,10 @@ from csl_dist.config import CNN, PredictConfig
 from csl_dist.errors import CheckpointError
 from csl_dist.features.node_cache import kept_on_node, node_folder
 from csl_dist.features.source import DerivedFeatures, FeatureReader, FeatureSource
+from csl_dist.predict.arithmetic import arithmetic_of
 from csl_dist.predict.forward import (
     CPU_BATCH_FRAMES,
     each_log_probabilities,
-    in_integers,
-    load_weights,
-    pack_weights,
     require_finite,
     within_memory,
 )
@@ -30,7 +28,7 @@ from csl_dist.predict.trajectories import Group, Rows, TrajectoryStore
 from csl_dist.predict.units import PredictSlice
 from csl_dist.storage.paths import RunPaths
 from csl_dist.training.checkpoints import CheckpointInfo, CheckpointStore, State
-from csl_dist.training.models import ModelSpec, Scorer, build_scorer
+from csl_dist.training.models import ModelSpec, Scorer
 from csl_dist.types import DerivedFrames
 
 ROWS_AHEAD = 4
@@ -93,7 +91,7 @@ class PredictActor:
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         if self._device.type == "cpu":
             torch.set_num_threads(config.cpus_per_worker)
-        self._is_fast = config.precision == "fast" and self._device.type == "cpu"
+        self._arithmetic = arithmetic_of(config, self._device)
 
     def work(self, task: PredictSlice) -> SliceResult:
         """Predicts a slice's units, writing each as it is done."""
@@ -126,11 +124,9 @@ class PredictActor:
                 scorers = dict(zip(checkpoints, models, strict=True))
                 for epoch, info in checkpoints.items():
                     with _blamed(info):
-                        load_weights(scorers[epoch], weights.pop(epoch), info)
-                        if self._is_fast:
-                            scorers[epoch] = in_integers(scorers[epoch], info)
-                    if not self._config.compile:  # which chooses products of its own
-                        pack_weights(scorers[epoch])
+                        scorers[epoch] = self._arithmetic.filled(
+                            scorers[epoch], weights.pop(epoch), info
+                        )
                 reader = self._reader_of(task.scorer, left[0].checkpoint.fold)
                 for group, units in groupby(left, key=lambda unit: unit.group):
                     own = list(units)
@@ -182,10 +178,7 @@ class PredictActor:
             self._models = model, []
         made = self._models[1]
         while len(made) < count:
-            scorer = build_scorer(model).eval().to(self._device)
-            if self._config.compile:
-                scorer.model.compile(dynamic=True)
-            made.append(scorer)
+            made.append(self._arithmetic.empty(model))
         return made[:count]
 
     def _reader_of(self, scorer: str, fold: int) -> FeatureReader:

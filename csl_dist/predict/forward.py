@@ -4,7 +4,6 @@ Batches follow from the videos' lengths alone, never from the number of workers,
 produces the same bytes.
 """
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -13,12 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
-from torch.ao.quantization import quantize_dynamic
 
 from csl_dist.errors import CheckpointError, CslError
 from csl_dist.predict.trajectories import Group
 from csl_dist.training.batches import ReadFeatures, padded_batch, plan_batches, windows_of
-from csl_dist.training.checkpoints import CheckpointInfo, State
+from csl_dist.training.checkpoints import CheckpointInfo
 from csl_dist.training.models import ModelSpec, Place, Scorer, sees_context
 
 Computed = TypeVar("Computed")
@@ -124,75 +122,14 @@ def is_out_of_memory(error: Exception) -> bool:
     return isinstance(error, kinds) or "can't allocate memory" in str(error)
 
 
-def load_weights(scorer: Scorer, weights: State, checkpoint: CheckpointInfo) -> None:
-    """Fills a model with a checkpoint's weights, which must be the model's."""
-    try:
-        scorer.load_state_dict(weights)
-    except RuntimeError as error:
-        reason = str(error).strip().splitlines()[-1].strip()
-        raise CheckpointError(
-            f"checkpoint {checkpoint.place} does not fit its model: {reason}"
-        ) from error
-
-
-PACKED_PRODUCT = "_linear_pointwise"
-
-
-def pack_weights(scorer: Scorer) -> None:
-    """Lays out the weights of a filled model's linear layers as oneDNN multiplies them on a CPU.
-
-    They are multiplied in float32 as before, a tenth faster than by MKL, which torch uses otherwise
-    and which orders them anew in every product. Call it again whenever weights are loaded. Where
-    torch has no such product, which is not part of its public interface, layers stay as they are.
-    """
-    if not (torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, PACKED_PRODUCT)):
-        return
-    for layer in scorer.modules():
-        if type(layer) is torch.nn.Linear and _is_plain(layer.weight):
-            vars(layer)["forward"] = _packed_product(layer)  # instead of its class's
-
-
-def _is_plain(weight: Tensor) -> bool:
-    return weight.device.type == "cpu" and weight.dtype == torch.float32
-
-
-def _packed_product(layer: torch.nn.Linear) -> Callable[[Tensor], Tensor]:
-    packed = torch.ops.mkldnn._reorder_linear_weight(layer.weight.detach(), CPU_BATCH_FRAMES)
-    multiply = getattr(torch.ops.mkldnn, PACKED_PRODUCT).default
-    return lambda x: multiply(x, packed, layer.bias, "none", [], "")
-
-
-LEAST_INTEGER_WEIGHTS = 1 << 17
-"""Weights of a layer from which on its product is faster in integers than all that comes with it.
-Smaller ones stay as they are: those of `tiny`, `framewise` and the classifier head."""
-
-
-def in_integers(scorer: Scorer, checkpoint: CheckpointInfo) -> Scorer:
-    """A filled model whose large layers multiply 8-bit integers, scaled by each batch's range.
-
-    The first layer, which sees the features, stays as it is: rounded by their range, CSL of the
-    demo had a rank correlation of .96 with the exact one (docs/LOG.md).
-    """
-    # As integers, weights that are not numbers would give numbers.
-    if not all(parameter.isfinite().all() for parameter in scorer.parameters()):
-        raise _diverged(checkpoint)
-    linear = [(n, part) for n, part in scorer.named_modules() if isinstance(part, torch.nn.Linear)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torchao is to replace it, and has no such kernels yet
-        large = {
-            name for name, layer in linear[1:] if layer.weight.numel() >= LEAST_INTEGER_WEIGHTS
-        }
-        quantized: Scorer = quantize_dynamic(scorer, large, dtype=torch.qint8) if large else scorer
-    return quantized
-
-
 def require_finite(logp_NC: npt.NDArray[np.float32], checkpoint: CheckpointInfo) -> None:
     """Stops at a checkpoint whose output is not a number."""
     if not np.isfinite(logp_NC).all():
-        raise _diverged(checkpoint)
+        raise diverged(checkpoint)
 
 
-def _diverged(checkpoint: CheckpointInfo) -> CheckpointError:
+def diverged(checkpoint: CheckpointInfo) -> CheckpointError:
+    """Of a checkpoint whose weights, or what they give, are not numbers."""
     return CheckpointError(
         f"checkpoint {checkpoint.place} gives NaN or infinite log-probabilities; its training "
         "diverged: lower train.learning_rate"

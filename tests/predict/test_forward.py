@@ -8,9 +8,6 @@ from csl_dist.errors import CheckpointError, CslError, LeakageError
 from csl_dist.predict.forward import (
     each_log_probabilities,
     group_log_probabilities,
-    in_integers,
-    load_weights,
-    pack_weights,
     require_finite,
     within_memory,
 )
@@ -212,36 +209,6 @@ def test_checkpoint_that_gives_nan_is_named() -> None:
         require_finite(np.array([[0.0, np.nan]], dtype=np.float32), checkpoint())
 
 
-def test_integers_give_nearly_the_same_and_refuse_what_is_no_number() -> None:
-    torch.manual_seed(0)
-    spec = replace(SPEC, arguments={"preset": "small"})
-    scorer, group = build_scorer(spec).eval(), one_group(dict.fromkeys(LENGTHS, "f"))
-    exact, fast = (
-        group_log_probabilities(
-            one, group, read_features, model=spec, batch_frames=64, device=CPU
-        ).ravel()
-        for one in (scorer, in_integers(scorer, checkpoint()))
-    )
-    assert not np.array_equal(exact, fast)
-    assert np.corrcoef(exact, fast)[0, 1] > 0.999
-    with torch.no_grad():
-        next(scorer.parameters())[0] = torch.nan
-    with pytest.raises(CheckpointError, match="epoch-0001 gives NaN"):
-        in_integers(scorer, checkpoint())
-
-
-def test_small_layers_stay_exact_because_integers_gain_nothing_there() -> None:
-    scorer = build_scorer(SPEC).eval()
-    assert in_integers(scorer, checkpoint()) is scorer
-
-
-def test_the_layer_that_sees_features_stays_exact_however_large() -> None:
-    spec = replace(SPEC, arguments={"preset": "small"}, num_features=1024)
-    model = in_integers(build_scorer(spec).eval(), checkpoint()).model
-    assert type(model.project_in) is torch.nn.Linear
-    assert type(model.layers[0].qkv) is not torch.nn.Linear
-
-
 def made_slice(epoch: int, lengths: list[int]) -> PredictSlice:
     """A checkpoint with a unit for each length."""
     units = tuple(
@@ -283,13 +250,6 @@ def test_workers_begin_with_different_groups() -> None:
     assert spread_over_groups([*a, *b, *c], num_workers=1) == [*a, *b, *c]
 
 
-def test_weights_of_another_model_are_named() -> None:
-    scorer = build_scorer(SPEC)
-    other = build_scorer(replace(SPEC, num_classes=5))
-    with pytest.raises(CheckpointError, match="transformer/fold-0/epoch-0001 does not fit its mod"):
-        load_weights(scorer, other.state_dict(), checkpoint())
-
-
 def test_checkpoints_together_give_the_same_bytes_as_each_alone() -> None:
     torch.manual_seed(0)
     scorers = [build_scorer(SPEC).eval() for _ in range(3)]
@@ -300,19 +260,3 @@ def test_checkpoints_together_give_the_same_bytes_as_each_alone() -> None:
     for scorer, got in zip(scorers, together, strict=True):
         alone = group_log_probabilities(scorer, group, read_features, **settings)
         assert np.array_equal(got, alone)
-
-
-@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch has no oneDNN")
-def test_packed_weights_give_the_same_numbers_and_are_packed_again_when_others_are_loaded() -> None:
-    torch.manual_seed(0)
-    plain, packed = (build_scorer(SPEC).eval() for _ in range(2))
-    group = one_group(dict.fromkeys(LENGTHS, "f"))
-    settings = {"model": SPEC, "batch_frames": 36, "device": CPU}
-    pack_weights(packed)
-    load_weights(packed, plain.state_dict(), checkpoint())
-    pack_weights(packed)
-    wanted, got = (
-        group_log_probabilities(scorer, group, read_features, **settings)
-        for scorer in (plain, packed)
-    )
-    assert np.abs(got - wanted).max() < 1e-5

@@ -21,7 +21,13 @@ from csl_dist.flag.edits.candidates import (
     largest_starts,
 )
 from csl_dist.flag.edits.emission import Emission
-from csl_dist.flag.edits.evidence import BOUND, COLUMNS, LEAST_ORDER, USUAL_SIZE
+from csl_dist.flag.edits.evidence import (
+    BOUND,
+    COLUMNS,
+    LEAST_INSERTED_ORDER,
+    MOST_WRITTEN_ORDER,
+    USUAL_SIZE,
+)
 from csl_dist.flag.edits.statistics import (
     BINS,
     MOST_COUNTED,
@@ -316,11 +322,13 @@ def evidence_rows(
 
 
 def _bounded(edit: Edit, gain_K: FloatArray) -> list[float]:
-    """Of bigram, trigram, duration, count and precedence; the order by itself is forgiven."""
-    least = [-BOUND] * 5
+    """Of bigram, trigram, duration, count, precedence; the first two have bounds of their own."""
+    bounds = [(-BOUND, BOUND)] * 5
     if edit.kind is EditKind.INSERT:
-        least[:2] = LEAST_ORDER, LEAST_ORDER
-    return [min(max(float(x), low), BOUND) for x, low in zip(gain_K, least, strict=True)]
+        bounds[:2] = [(LEAST_INSERTED_ORDER, BOUND)] * 2
+    if edit.kind in (EditKind.RENAME, EditKind.DELETE):
+        bounds[:2] = [(-BOUND, MOST_WRITTEN_ORDER)] * 2
+    return [min(max(float(x), low), high) for x, (low, high) in zip(gain_K, bounds, strict=True)]
 
 
 def _emission_evidence(edit: Edit, emission: Emission, entropy_sum_T: FloatArray) -> list[float]:

@@ -41,9 +41,12 @@ inside minus gain just outside; TERMS: what the annotation as a whole gains; pos
 this part of the video better; log_size: log of the frames that change, on a scale on which a usual
 segment has USUAL_SIZE."""
 BOUND = 8.0
-LEAST_ORDER = -1.0
+LEAST_INSERTED_ORDER = -1.0
 """What an inserted step may lose by the order it makes. Where people stop labelling, several steps
 are missing: each of them alone stands between steps that it never stands between."""
+MOST_WRITTEN_ORDER = 5.0
+"""What a step that somebody wrote may lose by an order that is never seen: who writes what is
+unusual mostly saw it."""
 USUAL_SIZE = 20.0
 """Frames of a usual segment where the shipped weights were fitted; others are brought to it."""
 
@@ -77,11 +80,13 @@ def evidence_rows(
 
 def _bounded_terms(edits: Sequence[Edit], gain_NK: FloatArray) -> FloatArray:
     """What the annotation gains by each of TERMS, within bounds."""
-    bounded_NK: FloatArray = np.clip(gain_NK, -BOUND, BOUND)
-    inserted_N = [edit.kind is EditKind.INSERT for edit in edits]
-    order = [TERMS.index("bigram"), TERMS.index("trigram")]
-    part = np.ix_(inserted_N, order)
-    bounded_NK[part] = np.maximum(bounded_NK[part], LEAST_ORDER)
+    low_NK, high_NK = np.full_like(gain_NK, -BOUND), np.full_like(gain_NK, BOUND)
+    inserts_N = np.array([edit.kind is EditKind.INSERT for edit in edits])
+    rewrites_N = np.array([edit.kind in (EditKind.RENAME, EditKind.DELETE) for edit in edits])
+    for term in (TERMS.index("bigram"), TERMS.index("trigram")):
+        low_NK[inserts_N, term] = LEAST_INSERTED_ORDER
+        high_NK[rewrites_N, term] = MOST_WRITTEN_ORDER
+    bounded_NK: FloatArray = np.clip(gain_NK, low_NK, high_NK)
     return bounded_NK
 
 

@@ -1,6 +1,7 @@
 """Candidate edits, against trying every possibility."""
 
 import itertools
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -25,7 +26,13 @@ from csl_dist.flag.edits.emission import (
     late_view,
     normalised,
 )
-from csl_dist.flag.edits.evidence import COLUMNS, LEAST_ORDER, evidence_rows, surprise
+from csl_dist.flag.edits.evidence import (
+    COLUMNS,
+    LEAST_INSERTED_ORDER,
+    MOST_WRITTEN_ORDER,
+    evidence_rows,
+    surprise,
+)
 from csl_dist.flag.edits.statistics import counts_of, sequence_terms, statistics_of
 
 TRUE = np.repeat([0, 1, 2, 3], [20, 25, 15, 20])
@@ -159,8 +166,21 @@ def test_where_labelling_stopped_an_order_that_never_occurs_hardly_speaks_agains
     [odd] = [i for i, e in enumerate(edits) if e.kind is EditKind.INSERT and e.stop < len(TRUE)]
     before, after = sequence_terms([segments, edits[odd].segments], statistics, fps=5.0)
     assert after[0] - before[0] < -2
-    assert rows[odd, order] == LEAST_ORDER
+    assert rows[odd, order] == LEAST_INSERTED_ORDER
     assert min(rows[i, order] for i, e in enumerate(edits) if e.kind is EditKind.RENAME) < -1.5
+
+
+def test_what_somebody_wrote_loses_little_by_an_order_that_is_never_seen():
+    written_T = np.repeat([0, 3, 1, 2, 3], [10, 10, 25, 15, 20])  # 3 between 0 and 1: never seen
+    counts = [counts_of(np.repeat([0, 1, 2, 3], 20), num_classes=5, fps=5.0) for _ in range(200)]
+    statistics = statistics_of(reduce(lambda a, b: a + b, counts))
+    segments = segments_of(written_T)
+    edits = candidate_edits(segments, made_emission(), statistics, fps=5.0)
+    rows = evidence_rows(edits, segments, made_emission(), statistics, fps=5.0)
+    [odd] = [i for i, e in enumerate(edits) if e.kind is EditKind.DELETE and e.start == 10]
+    before, after = sequence_terms([segments, edits[odd].segments], statistics, fps=5.0)
+    assert after[0] - before[0] > 8
+    assert rows[odd, COLUMNS.index("bigram")] == MOST_WRITTEN_ORDER
 
 
 def test_unlabelled_frames_have_no_candidates():
