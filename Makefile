@@ -45,7 +45,7 @@ locked:  ## the environment, where pip compares every file but torch's with cons
 	@touch $@
 
 hashes: .venv-tools/.installed  ## writes constraints-hashes.txt anew after a change of constraints.txt
-	@grep -v '^torch' constraints.txt | .venv-tools/bin/uv pip compile -q - --no-deps --generate-hashes \
+	@grep -vE '^torch(vision)?==' constraints.txt | .venv-tools/bin/uv pip compile -q - --no-deps --generate-hashes \
 	  --no-annotate --no-header --python-version 3.11.0 -o constraints-hashes.txt
 
 packages: .venv-tools/.installed  ## known holes in the pinned packages, where their database can be reached

@@ -2,7 +2,7 @@
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from csl_dist.flag.edit_calibration import SHOWN
 from csl_dist.flag.edits.findings import LIST_OF, RIGHT_KINDS, ListName
 from csl_dist.flag.edits.probability import (
     DATASET_DEVIATION,
+    UNSEEN,
     ProbabilityCurve,
     expected_right,
     fit_curve,
@@ -314,7 +315,8 @@ class Report:
             for s, run in self.runs.items()
             if s.dataset != dataset and self._is_calibrated_on(s, list_name)
         ]
-        return fit_curve([pair for pair in pairs if len(pair[0]) >= 10])
+        fitted = fit_curve([pair for pair in pairs if len(pair[0]) >= 10])
+        return replace(fitted, offset=fitted.offset + UNSEEN)
 
     def shipped_curve(self) -> str:
         """Constants of steps from all datasets, on the half that is not told about."""
@@ -334,7 +336,7 @@ class Report:
         """Log-odds of findings and whether each is a planted error, surest first.
 
         Constants are fitted on these: unchanged labels count as right, as they do in datasets that
-        nobody has looked at again, so that promises are rather too low.
+        nobody has labelled again. UNSEEN makes up for a part of that.
         """
         return _surest_first(
             (f["log_odds"], f["error"] is not None) for f in _findings(run, name, rows)

@@ -142,8 +142,13 @@ class ProbabilityCurve:
 
 MARKS = (-2.0, -1.0, 0.0)
 """Log-odds at which findings are counted."""
+UNSEEN = 0.5
+"""Log-odds that a fit with planted errors lacks, as it takes all other labels for right. In the two
+datasets of five that somebody labelled again, half of the high findings in unchanged labels are
+real errors; .5 is a part of what these two would ask for, as the others may have fewer
+(docs/findings_study.md)."""
 SHIPPED_CURVE = ProbabilityCurve(
-    offset=-0.779, slope=1.221, weight=1.505, clean_shares=(0.0271, 0.0095, 0.0012)
+    offset=-0.779 + UNSEEN, slope=1.221, weight=1.505, clean_shares=(0.0271, 0.0095, 0.0012)
 )
 """Of renamed, deleted and inserted steps, from planted errors in five datasets
 (`benchmarks/findings.py report`). Boundaries and order have none: how high right ones score differs
