@@ -218,7 +218,7 @@ def evaluate(stage: Stage, brought: Mapping[str, Path] | None = None) -> dict[st
     if record.made_from != now:
         raise NotReadyError(
             f"audit {number} of {stage.run.config.root} is of other labels or settings than the "
-            "config has now; run `csl audit`"
+            "config has now, or by another csl_dist; run `csl audit`"
         )
     metrics = evaluate_stage(stage, number)
     if not brought:

@@ -166,7 +166,7 @@ def _look_at_pixels(video: Video, fps: float | None) -> Timeline:
 def _value_problems(video: Video, file: FeatureFile) -> list[str]:
     """Features that can't be learned from."""
     features_TD = file.read()
-    if len(features_TD) > 1 and not features_TD.std(axis=0).any():
+    if len(features_TD) > 1 and (features_TD == features_TD[0]).all():
         return [f"{video.source}: features are the same in every frame; extract them again"]
     return []
 

@@ -54,8 +54,8 @@ class FeatureFile:
         """
         with open_features(self.path) as array:
             values = np.asarray(array[:])
-        if values.dtype != np.float16:
-            values = values.astype(np.float32, copy=False)
+            if values.dtype != np.float16:
+                values = values.astype(np.float32, copy=False)
         if not np.isfinite(values).all():
             frame = int(np.argwhere(~np.isfinite(values))[0][1 if self.frames_last else 0])
             raise DataError(

@@ -110,11 +110,11 @@ def audit_fingerprint(inputs: Inputs, versions: Versions) -> str:
         [run.config.corrupt, run.config.audit],
         [str(error) for error in _known_errors(inputs)],
         skipped_checkpoints(inputs),
-        *_learnt_from(inputs),
+        *_rests_on(inputs),
     )
 
 
-def _learnt_from(inputs: Inputs) -> list[Any]:
+def _rests_on(inputs: Inputs) -> list[Any]:
     """What the rule `edits` also rests on: itself, labels of training videos, and reviewers."""
     config = inputs.run.config
     if config.flag.rule != "edits":

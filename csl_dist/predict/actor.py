@@ -1,9 +1,8 @@
 """PredictActor: evaluates checkpoints on one GPU, or on its share of CPUs."""
 
 import sys
-import threading
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from csl_dist.predict.forward import (
     within_memory,
 )
 from csl_dist.predict.trajectories import Group, Rows, TrajectoryStore
-from csl_dist.predict.units import PredictSlice
+from csl_dist.predict.units import PredictSlice, PredictUnit
 from csl_dist.storage.paths import RunPaths
 from csl_dist.training.checkpoints import CheckpointInfo, CheckpointStore, State
 from csl_dist.training.models import ModelSpec, Scorer
@@ -85,7 +84,8 @@ class PredictActor:
         }
         self._reader: FeatureReader | None = None
         self._models: tuple[ModelSpec, list[Scorer]] | None = None
-        self._turn = threading.Lock()
+        self._computing = ThreadPoolExecutor(1)
+        """One slice at a time, and always in one thread, which CUDA graphs belong to."""
         self._most_frames = sys.maxsize
         """Frames of a forward pass that memory suffices for, as far as is known."""
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -117,30 +117,41 @@ class PredictActor:
             return
         checkpoints = {unit.checkpoint.epoch: unit.checkpoint for unit in left}
         weights = {epoch: self._weights(task, info) for epoch, info in checkpoints.items()}
-        rows: deque[Future[None]] = deque()
         with ThreadPoolExecutor(ROWS_AHEAD) as writers:
-            with self._turn:
-                models = self._empty_scorers(left[0].checkpoint.model, len(checkpoints))
-                scorers = dict(zip(checkpoints, models, strict=True))
-                for epoch, info in checkpoints.items():
-                    with _blamed(info):
-                        scorers[epoch] = self._arithmetic.filled(
-                            scorers[epoch], weights.pop(epoch), info
-                        )
-                reader = self._reader_of(task.scorer, left[0].checkpoint.fold)
-                for group, units in groupby(left, key=lambda unit: unit.group):
-                    own = list(units)
-                    filled = [scorers[unit.checkpoint.epoch] for unit in own]
-                    found = self._log_probabilities(filled, group, reader, task)
-                    for unit, logp_NC in zip(own, found, strict=True):
-                        with _blamed(unit.checkpoint):
-                            require_finite(logp_NC, unit.checkpoint)
-                        if len(rows) == ROWS_AHEAD:
-                            rows.popleft().result()
-                        arguments = unit.group, unit.checkpoint.epoch, unit.unit, logp_NC
-                        rows.append(writers.submit(trajectories.write_row, *arguments))
-            for row in rows:
+            for row in self._computing.submit(
+                self._compute, task, left, weights, trajectories, writers
+            ).result():
                 row.result()
+
+    def _compute(
+        self,
+        task: PredictSlice,
+        left: list[PredictUnit],
+        weights: dict[int, State],
+        trajectories: TrajectoryStore,
+        writers: ThreadPoolExecutor,
+    ) -> Iterable[Future[None]]:
+        """Predicts units; what is still being written of them."""
+        checkpoints = {unit.checkpoint.epoch: unit.checkpoint for unit in left}
+        models = self._empty_scorers(left[0].checkpoint.model, len(checkpoints))
+        scorers = dict(zip(checkpoints, models, strict=True))
+        for epoch, info in checkpoints.items():
+            with _blamed(info):
+                scorers[epoch] = self._arithmetic.filled(scorers[epoch], weights.pop(epoch), info)
+        reader = self._reader_of(task.scorer, left[0].checkpoint.fold)
+        rows: deque[Future[None]] = deque()
+        for group, units in groupby(left, key=lambda unit: unit.group):
+            own = list(units)
+            filled = [scorers[unit.checkpoint.epoch] for unit in own]
+            found = self._log_probabilities(filled, group, reader, task)
+            for unit, logp_NC in zip(own, found, strict=True):
+                with _blamed(unit.checkpoint):
+                    require_finite(logp_NC, unit.checkpoint)
+                if len(rows) == ROWS_AHEAD:
+                    rows.popleft().result()
+                arguments = unit.group, unit.checkpoint.epoch, unit.unit, logp_NC
+                rows.append(writers.submit(trajectories.write_row, *arguments))
+        return rows
 
     def _weights(self, task: PredictSlice, checkpoint: CheckpointInfo) -> State:
         store = CheckpointStore(

@@ -81,7 +81,8 @@ class Graphs(Arithmetic):
         if not has_float8(self._device):
             load_weights(scorer, weights, checkpoint)
             return scorer
-        narrow = build_scorer(self._model).eval().to(self._device)
+        with self._device:  # made where it is filled
+            narrow = build_scorer(self._model).eval()
         load_weights(narrow, weights, checkpoint)
         require_numbers(narrow, checkpoint)
         in_float8(narrow)
@@ -149,20 +150,17 @@ def has_float8(device: torch.device) -> bool:
 
 
 def in_float8(scorer: Scorer, config: Any = None) -> None:
-    """Turns the large layers of a model into 8-bit floats, each row with a scale of its own."""
+    """Turns the large layers of a model into 8-bit floats, scaled by the range of each batch."""
     from torchao.quantization import (
         Float8DynamicActivationFloat8WeightConfig,
-        PerRow,
+        PerTensor,
         quantize_,
     )
 
     large = set(large_layers(scorer))
-    quantize_(
-        scorer,
-        config or Float8DynamicActivationFloat8WeightConfig(granularity=PerRow()),
-        # The products want sides that are multiples of 16.
-        filter_fn=lambda layer, name: name in large and not any(n % 16 for n in layer.weight.shape),
-    )
+    # A scale for each row would need all weights and activations in bfloat16.
+    wanted = config or Float8DynamicActivationFloat8WeightConfig(granularity=PerTensor())
+    quantize_(scorer, wanted, filter_fn=lambda layer, name: name in large)
 
 
 def copy_weights(source: Scorer, target: Scorer) -> None:

@@ -290,7 +290,7 @@ def read_array(storage: Storage, key: str, *, any_format: bool = False) -> npt.N
     if form is not None:
         try:
             return ChunkReader(storage, key, form).read_all()
-        except StorageError:
+        except (StorageError, ArithmeticError, TypeError, ValueError):
             pass  # Zarr knows what a chunk that is not there stands for, or says what is wrong
     return open_array(storage, key, any_format=any_format)[:]
 
@@ -301,6 +301,8 @@ def _plain_form(content: bytes) -> ArrayForm | None:
         metadata = json.loads(content)
         shape, dtype = tuple(metadata["shape"]), metadata["data_type"]
         chunks = tuple(metadata["chunk_grid"]["configuration"]["chunk_shape"])
+        if metadata["chunk_grid"]["name"] != "regular":
+            return None
         for compressed, checked in itertools.product((True, False), repeat=2):
             ours = _metadata(len(shape), dtype, compressed)
             if not checked:
@@ -313,7 +315,7 @@ def _plain_form(content: bytes) -> ArrayForm | None:
                     is_compressed=compressed,
                     has_checksums=checked,
                 )
-    except (KeyError, TypeError, ValueError):
+    except (ArithmeticError, KeyError, TypeError, ValueError):
         pass  # not ours
     return None
 

@@ -249,6 +249,25 @@ def test_videos_of_one_person_or_with_steps_of_one_length_are_no_copies() -> Non
     assert found(even, Kind.DUPLICATE) == []
 
 
+def test_many_files_that_share_steps_are_told_once() -> None:
+    videos = varied_videos(30)
+    for k in range(4, 8):
+        videos[k] = partly_copied(videos[k], videos[3], 1)
+    finding = only(videos, Kind.DUPLICATE)
+    assert finding.video is None
+    assert "10 pairs of files share steps" in finding.sentence
+
+
+def test_clips_cut_to_one_length_are_no_copies() -> None:
+    rng = np.random.default_rng(0)
+    ends = [np.sort(rng.uniform(0, 60, 2)).tolist() for _ in range(200)]
+    clips = [
+        sequence(f"v{k}", ["a", "b", "c"], np.diff([0, *end, 60]).tolist(), group=f"P{k}")
+        for k, end in enumerate(ends)
+    ]
+    assert found(clips, Kind.DUPLICATE) == []
+
+
 def test_same_labels_of_two_groups_are_told_and_of_one_group_once() -> None:
     twin = replace(sequence("b", USUAL), group="B")
     finding = only([replace(twin, video="a", file="labels/a.txt", group="A"), twin], Kind.DUPLICATE)

@@ -104,16 +104,25 @@ MADE_BY_OTHERS = {
 }
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "uint8"])
 @pytest.mark.parametrize("how", MADE_BY_OTHERS)
-def test_whole_array_is_what_zarr_reads_whoever_made_it(tmp_path: Path, how: str) -> None:
-    values = np.random.default_rng(0).standard_normal((10, 7)).astype(np.float32)
-    made = zarr.create_array(
-        str(tmp_path / "a"), shape=(10, 7), dtype="float32", fill_value=1, **MADE_BY_OTHERS[how]
-    )
+def test_whole_array_is_what_zarr_reads_whoever_made_it(
+    tmp_path: Path, how: str, dtype: str
+) -> None:
+    values = (100 * np.random.default_rng(0).random((10, 7))).astype(dtype)
+    settings = {"shape": (10, 7), "dtype": dtype, "fill_value": 1, **MADE_BY_OTHERS[how]}
+    if dtype == "uint8" and how == "big-endian":
+        settings["serializer"] = BytesCodec(endian=None)  # one byte has no ends
+    made = zarr.create_array(str(tmp_path / "a"), **settings)
     made[:8] = values[:8]  # of chunks that were never written Zarr says that they are full of ones
     found = read_array(Storage(str(tmp_path)), "a", any_format=True)
     assert (found == made[:]).all()
     assert (found[8:] == 1).all()
+
+
+def test_whole_array_without_frames_is_empty(tmp_path: Path) -> None:
+    zarr.create_array(str(tmp_path / "a"), shape=(0, 5), chunks=(0, 5), dtype="float32")
+    assert read_array(Storage(str(tmp_path)), "a").shape == (0, 5)
 
 
 def test_whole_array_with_a_flipped_bit_is_an_error(storage: Storage) -> None:

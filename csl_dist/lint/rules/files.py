@@ -80,7 +80,20 @@ def copied_findings(reading: Reading) -> Iterator[Finding]:
         if not _one_group([corpus.about[v] for v in run.videos])
         and len({same.get(v, -1 - v) for v in run.videos}) == 2
     ]
-    if len(runs) >= MANY_COPIES:  # cameras of one performance, whose groups are not told
+    pairs = {tuple(sorted(corpus.unit_V[v] for v in run.videos)) for run in runs}
+    if len(pairs) >= MANY_COPIES:
+        example = " and ".join(corpus.about[v].video for v in runs[0].videos)
+        yield Finding(
+            kind=Kind.DUPLICATE,
+            video=None,
+            score=len(pairs),
+            sentence=(
+                f"{len(runs)} pairs of files share steps that begin and end at the same times, for "
+                f"example {example}. Cameras of one performance look like this, where groups are "
+                "not told; so do labels that were made from a template."
+            ),
+            evidence={"pairs": len(runs)},
+        )
         return
     for run in runs:
         first, second = (corpus.about[v] for v in run.videos)

@@ -20,7 +20,7 @@ APART_SECONDS = 0.2
 BY_CHANCE = 0.01
 """Runs that chance may give in a dataset of this size, at most."""
 MOST_ALIKE = 8
-"""Steps at one time in more files than this are the habit of a dataset, not copies."""
+"""Steps at one time in videos of more people than this are the habit of a dataset, not copies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +45,12 @@ def copied_runs(corpus: Corpus) -> list[CopiedRun]:
     tolerance_V = _tolerances(corpus)
     seconds_of = _durations(corpus)
     best: dict[tuple[int, int], CopiedRun] = {}
+    within: set[tuple[int, int]] = set()
     for own, other in _meetings(corpus, tolerance_V):
+        if (own, other) in within:
+            continue
         run = _run_through(corpus, own, other, tolerance_V, seconds_of)
+        within |= {(run.first + k, run.first + k + other - own) for k in range(run.num_steps)}
         known = best.get(run.videos)
         if run.surprise >= enough and (known is None or run.surprise > known.surprise):
             best[run.videos] = run
@@ -60,21 +64,23 @@ def _tolerances(corpus: Corpus) -> FloatArray:
 
 
 def _meetings(corpus: Corpus, tolerance_V: FloatArray) -> Iterator[tuple[int, int]]:
-    """Segments of two people's counted files that have, with the next one, one name and time."""
+    """Segments of counted files of two units that have, with the next one, one name and time."""
     video_N = corpus.video_N()
     here = np.flatnonzero(corpus.counted_N()[:-1] & (video_N[:-1] == video_N[1:]))
     grid = 2 * tolerance_V[video_N[here]]
     times = corpus.start_N[here], corpus.stop_N[here], corpus.stop_N[here + 1]
-    for shift in (0.0, 0.5):  # times on two sides of a line of one grid are not so in the other
+    unit_N = corpus.unit_V[video_N]
+    for shift in (0.0, 0.5):  # a time on the other side of a line of one grid is not so in both
         cells = (np.floor(t / grid + shift) for t in times)
         keys = _hashes(corpus.label_N[here], corpus.label_N[here + 1], *cells)
         order = np.argsort(keys, kind="stable")
         _, first, size = np.unique(keys[order], return_index=True, return_counts=True)
-        shared = (size > 1) & (size <= MOST_ALIKE)
-        for start, stop in zip(first[shared], (first + size)[shared], strict=True):
-            for own, other in combinations(sorted(here[order[start:stop]].tolist()), 2):
-                if corpus.unit_V[video_N[own]] != corpus.unit_V[video_N[other]]:
-                    yield own, other
+        for start, stop in zip(first[size > 1], (first + size)[size > 1], strict=True):
+            members = np.sort(here[order[start:stop]])
+            if len(np.unique(unit_N[members])) <= MOST_ALIKE:
+                for own, other in combinations(members.tolist(), 2):
+                    if unit_N[own] != unit_N[other]:
+                        yield own, other
 
 
 def _hashes(*columns: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
@@ -104,35 +110,33 @@ def _run_through(
     seconds_of: dict[int, FloatArray],
 ) -> CopiedRun:
     """All neighbours of two segments that the two files share; the run may be empty."""
-    videos = tuple(int(v) for v in np.searchsorted(corpus.offsets_V, [own, other], "right") - 1)
-    tolerance = float(tolerance_V[videos[0]])
-    spans = [corpus.span(video) for video in videos]
-
-    def apart(step: int) -> float:
-        """By how much the segments so many steps on differ; infinite beyond a file's end."""
-        a, b = own + step, other + step
-        inside = all(s.start <= n < s.stop for s, n in zip(spans, (a, b), strict=True))
-        if not inside or corpus.label_N[a] != corpus.label_N[b]:
-            return np.inf
-        starts, stops = corpus.start_N, corpus.stop_N
-        return float(max(abs(starts[a] - starts[b]), abs(stops[a] - stops[b])))
-
-    first = last = 0
-    while apart(first - 1) <= tolerance:
-        first -= 1
-    while apart(last) <= tolerance:
-        last += 1
-    surprise = -np.log(min(2 * tolerance / max(corpus.seconds(videos[0]), tolerance), 1.0))
-    for n in range(own + first, own + last):
+    video, second = (int(v) for v in np.searchsorted(corpus.offsets_V, [own, other], "right") - 1)
+    span, second_span = corpus.span(video), corpus.span(second)
+    before = min(own - span.start, other - second_span.start)
+    after = min(span.stop - own, second_span.stop - other)
+    a_K, b_K = (n + np.arange(-before, after) for n in (own, other))
+    starts, stops = corpus.start_N, corpus.stop_N
+    apart_K = np.maximum(np.abs(starts[a_K] - starts[b_K]), np.abs(stops[a_K] - stops[b_K]))
+    tolerance = float(tolerance_V[video])
+    differ = np.flatnonzero((apart_K > tolerance) | (corpus.label_N[a_K] != corpus.label_N[b_K]))
+    first = int(differ[differ < before].max(initial=-1)) + 1
+    last = int(differ[differ >= before].min(initial=len(a_K)))
+    # That two files begin, or end, at one time is no wonder where clips are cut to a length.
+    begin_alike = first == 0 and own - other == span.start - second_span.start
+    end_alike = last == len(a_K) and own - other == span.stop - second_span.stop
+    surprise = 0.0
+    if not begin_alike:
+        surprise -= np.log(min(2 * tolerance / max(corpus.seconds(video), tolerance), 1.0))
+    for n in a_K[first : last - end_alike].tolist():
         known = seconds_of[int(corpus.label_N[n])]
-        seconds = corpus.stop_N[n] - corpus.start_N[n]
+        seconds = stops[n] - starts[n]
         low, high = np.searchsorted(known, [seconds - tolerance, seconds + tolerance])
         # The step and its copy are among them, and tell nothing.
         surprise -= np.log(max(high - low - 2, 1) / len(known))
     return CopiedRun(
-        videos=(videos[0], videos[1]),
-        first=own + first,
+        videos=(video, second),
+        first=own - before + first,
         num_steps=last - first,
-        apart=max((apart(step) for step in range(first, last)), default=0.0),
+        apart=float(apart_K[first:last].max(initial=0.0)),
         surprise=float(surprise) if last > first else 0.0,
     )
