@@ -4,7 +4,8 @@
     python benchmarks/edit_rule.py --trajectories /tmp/findings/traj [--half choosing] [--json]
 
 By dataset and setting, a row for each list: flags, the share of them that is right (half of the
-frames of flag and error are shared, or the boundary is within two seconds), what was promised, how
+frames of flag and error are shared, or the boundary is within two seconds, or a second opinion says
+that the labels are wrong there; flags that it leaves unclear do not count), what was promised, how
 many of the errors are flagged, of these how many with the right label; flags an hour.
 """
 
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 from edit_settings import PlantedRow, Trajectories, load, planted_labels, planting_of
 from figures import print_figures
+from second_opinion import verdict_of
 
 from csl_dist.config import FlagConfig
 from csl_dist.data.mistakes import PlantedKind, PlantedSpan
@@ -120,7 +122,12 @@ def list_figures(
     data: Trajectories, flags: Sequence[Flag], planted: dict[str, PlantedRow], name: ListName
 ) -> dict[str, float | None]:
     """Figures of one list over some videos; errors of a boundary within the tolerance are none."""
-    own = [flag for flag in flags if flag.list == name]
+    verdicts = {
+        id(f): verdict_of(data.name, f.video, f.start_seconds, f.stop_seconds)
+        for f in flags
+        if f.list == name == ListName.STEPS
+    }
+    own = [f for f in flags if f.list == name and verdicts.get(id(f)) != "unclear"]
     errors = [
         (video, error)
         for video, row in planted.items()
@@ -128,7 +135,11 @@ def list_figures(
         if LIST_OF_KIND.get(error.kind, ListName.STEPS) == name
         and (error.boundary is None or error.stop - error.start > TOLERANCE_SECONDS * data.fps)
     ]
-    right = [any(f.video == v and is_hit(f, e, data.fps) for v, e in errors) for f in own]
+    right = [
+        any(f.video == v and is_hit(f, e, data.fps) for v, e in errors)
+        or verdicts.get(id(f)) == "right"
+        for f in own
+    ]
     found = [[f for f in own if f.video == v and is_hit(f, e, data.fps)] for v, e in errors]
     labels = [
         hits[0].fix_label == str(e.label)
