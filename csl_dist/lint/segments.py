@@ -94,7 +94,7 @@ def segment_table(reading: Reading) -> SegmentTable:
         "start_s": corpus.start_N,
         "stop_s": corpus.stop_N,
         **{name: spread(getattr(order, name)) for name in EVIDENCE[:6]},
-        "duration": np.where(reading.durations.members < 0, np.nan, reading.durations.distance),
+        "duration": np.where(reading.durations.level < 0, np.nan, reading.durations.distance),
         "flicker": flickers(reading).astype(np.float32),
     }
     for kind in SCORES:

@@ -170,6 +170,13 @@ def test_steps_beyond_the_end_are_told_once_a_video() -> None:
     )
 
 
+def test_odd_duration_at_a_place_where_the_step_never_is_is_told() -> None:
+    stopped = sequence("odd", ["prepare", "cut", "clean"], [10, 11, 300])  # `clean` is never last
+    finding = only([*usual_videos(30), stopped], Kind.DURATION)
+    assert (finding.video, finding.start_seconds) == ("odd", 21)
+    assert finding.sentence == "`clean` lasts 5 min here, 10 s to 13 s in 30 other places."
+
+
 def test_step_without_duration_is_told() -> None:
     odd = sequence("odd", USUAL, [10, 0, 10, 10])
     finding = only([*usual_videos(5), odd], Kind.EMPTY)

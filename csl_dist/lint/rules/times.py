@@ -10,7 +10,7 @@ import numpy as np
 from csl_dist.lint.corpus import Corpus
 from csl_dist.lint.findings import Finding, Kind, TimeUnit
 from csl_dist.lint.reading import Reading, about_place
-from csl_dist.lint.statistics.durations import log_seconds
+from csl_dist.lint.statistics.durations import duration_sets, log_seconds
 from csl_dist.types import BoolArray, FloatArray
 
 ODD_DISTANCE = 5.0
@@ -34,11 +34,13 @@ def duration_findings(reading: Reading) -> Iterator[Finding]:
     text = reading.length_text
     corpus, evidence = reading.corpus, reading.durations
     log_N, video_N, counted_N = log_seconds(corpus), corpus.video_N(), corpus.counted_N()
-    order = np.argsort(evidence.members, kind="stable")
-    ordered = evidence.members[order]
-    for n in np.flatnonzero(evidence.distance >= ODD_DISTANCE).tolist():
-        bounds = np.searchsorted(ordered, [evidence.members[n], evidence.members[n] + 1])
-        members = order[bounds[0] : bounds[1]]
+    odd = np.flatnonzero(evidence.distance >= ODD_DISTANCE)
+    # All members of the set that a step is compared with, whatever these are compared with.
+    sets = [(keys, np.argsort(keys, kind="stable")) for keys in duration_sets(corpus)]
+    for n in odd.tolist():
+        keys, order = sets[evidence.level[n]]
+        first, last = np.searchsorted(keys, [keys[n], keys[n] + 1], sorter=order)
+        members = order[first:last]
         others = members[
             counted_N[members] & (corpus.unit_V[video_N[members]] != corpus.unit_V[video_N[n]])
         ]

@@ -27,8 +27,8 @@ class DurationEvidence:
     """Robust distances from the median, absolute; 0 where there are too few to compare with."""
     usual_seconds: FloatArray
     """Median of the set that the segment is compared with; NaN where there are too few."""
-    members: IntArray
-    """Key of that set; -1 where there are too few."""
+    level: IntArray
+    """Which of `duration_sets` that is; -1 where there are too few."""
 
 
 def log_seconds(corpus: Corpus) -> FloatArray:
@@ -40,25 +40,24 @@ def duration_evidence(corpus: Corpus) -> DurationEvidence:
     log_N, counted_N = log_seconds(corpus), corpus.counted_N()
     distance = np.zeros(corpus.num_segments, np.float32)
     usual = np.full(corpus.num_segments, np.nan, np.float32)
-    members = np.full(corpus.num_segments, -1, np.int64)
-    for keys in _sets(corpus):
-        if (members >= 0).all():
+    level = np.full(corpus.num_segments, -1, np.int8)
+    for number, keys in enumerate(duration_sets(corpus)):
+        if (level >= 0).all():
             break
         median, spread, count = set_statistics(keys, log_N, counted_N)
-        fits = (count >= MIN_MEMBERS) & (members < 0)
+        fits = (count >= MIN_MEMBERS) & (level < 0)
         distance[fits] = (np.abs(log_N - median) / np.maximum(spread, MIN_SPREAD))[fits]
         usual[fits] = np.exp(median[fits])
-        members[fits] = keys[fits]
-    return DurationEvidence(distance=distance, usual_seconds=usual, members=members)
+        level[fits] = number
+    return DurationEvidence(distance=distance, usual_seconds=usual, level=level)
 
 
-def _sets(corpus: Corpus) -> list[IntArray]:
-    """Keys of the sets that a segment belongs to, smallest set first; keys differ between sets."""
+def duration_sets(corpus: Corpus) -> list[IntArray]:
+    """Keys of the sets that a segment belongs to, smallest set first."""
     label = corpus.label_N.astype(np.int64)
     num_labels = len(corpus.labels)
     own = corpus.procedure_V[corpus.video_N()] * num_labels + label
-    base = num_labels * len(corpus.procedures)
-    return [places(corpus) * base + own, 3 * base + own, 4 * base + label]
+    return [places(corpus) * num_labels * len(corpus.procedures) + own, own, label]
 
 
 def places(corpus: Corpus) -> IntArray:
