@@ -9,6 +9,7 @@ import torch
 
 from csl_dist.config import PredictConfig
 from csl_dist.errors import CheckpointError
+from csl_dist.predict import arithmetic
 from csl_dist.predict.arithmetic import (
     Arithmetic,
     Graphs,
@@ -72,11 +73,11 @@ def test_precision_means_another_thing_on_each_device(
 @pytest.mark.parametrize("precision", ["exact", "fast"])
 def test_a_model_is_filled_with_one_checkpoint_after_another(precision: Any) -> None:
     torch.manual_seed(0)
-    arithmetic = arithmetic_of(PredictConfig(precision=precision), CPU)
-    empty = arithmetic.empty(SMALL)
+    own_arithmetic = arithmetic_of(PredictConfig(precision=precision), CPU)
+    empty = own_arithmetic.empty(SMALL)
     for _ in range(2):
         own = build_scorer(SMALL).eval()
-        filled = arithmetic.filled(empty, own.state_dict(), checkpoint())
+        filled = own_arithmetic.filled(empty, own.state_dict(), checkpoint())
         assert np.corrcoef(outputs(filled, SMALL), outputs(own, SMALL))[0, 1] > 0.999
 
 
@@ -107,6 +108,29 @@ def test_float8_weights_of_the_next_checkpoint_are_put_where_a_graph_reads_them(
     assert np.array_equal(outputs(kept, SMALL), outputs(fresh, SMALL))
     assert [p.data_ptr() for p in (layer.weight.qdata, layer.weight.scale, layer.bias)] == before
     assert np.corrcoef(outputs(kept, SMALL), outputs(exact, SMALL))[0, 1] > 0.99
+
+
+def test_graphs_are_filled_with_one_checkpoint_after_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # What needs a GPU is left out: recording graphs, and products of two 8-bit floats.
+    from torchao.quantization import Float8WeightOnlyConfig
+
+    asked: list[dict[str, Any]] = []
+    monkeypatch.setattr(torch.nn.Module, "compile", lambda module, **how: asked.append(how))
+    monkeypatch.setattr(arithmetic, "has_float8", lambda device: True)
+    monkeypatch.setattr(
+        arithmetic, "in_float8", lambda scorer: in_float8(scorer, Float8WeightOnlyConfig())
+    )
+    torch.manual_seed(0)
+    graphs = Graphs(PredictConfig(precision="fast"), CPU)
+    empty = graphs.empty(SMALL)
+    for _ in range(2):
+        own = build_scorer(SMALL).eval()
+        filled = graphs.filled(empty, own.state_dict(), checkpoint())
+        assert filled is empty
+        assert np.corrcoef(outputs(filled, SMALL), outputs(own, SMALL))[0, 1] > 0.99
+    assert asked == [{"mode": "reduce-overhead", "dynamic": True}], "compiled once"
 
 
 def test_integers_give_nearly_the_same_and_refuse_what_is_no_number() -> None:
