@@ -265,6 +265,15 @@ def test_many_files_that_share_steps_are_told_once() -> None:
     assert "10 pairs of files share steps" in finding.sentence
 
 
+def test_thousands_of_episodes_that_keep_time_are_a_habit_and_take_no_time() -> None:
+    steps = ["reach", "grasp", "lift", "place", "open"]
+    episodes = [
+        sequence(f"e{k}", steps, [1.0, 2.0, 1.5, 2.5, k / 1000], group=f"robot{k % 3}")
+        for k in range(1, 3001)
+    ]
+    assert found(episodes, Kind.DUPLICATE) == []
+
+
 def test_clips_cut_to_one_length_are_no_copies() -> None:
     rng = np.random.default_rng(0)
     ends = [np.sort(rng.uniform(0, 60, 2)).tolist() for _ in range(200)]

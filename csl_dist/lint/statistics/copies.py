@@ -21,6 +21,8 @@ BY_CHANCE = 0.01
 """Runs that chance may give in a dataset of this size, at most."""
 MOST_ALIKE = 8
 """Steps at one time in videos of more people than this are the habit of a dataset, not copies."""
+MOST_CAMERAS = 8
+"""Files of one performance; more of one person that keep time are a habit, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +77,8 @@ def _meetings(corpus: Corpus, tolerance_V: FloatArray) -> Iterator[tuple[int, in
         keys = _hashes(corpus.label_N[here], corpus.label_N[here + 1], *cells)
         order = np.argsort(keys, kind="stable")
         _, first, size = np.unique(keys[order], return_index=True, return_counts=True)
-        for start, stop in zip(first[size > 1], (first + size)[size > 1], strict=True):
+        shared = (size > 1) & (size <= MOST_ALIKE * MOST_CAMERAS)
+        for start, stop in zip(first[shared], (first + size)[shared], strict=True):
             members = np.sort(here[order[start:stop]])
             if len(np.unique(unit_N[members])) <= MOST_ALIKE:
                 for own, other in combinations(members.tolist(), 2):
