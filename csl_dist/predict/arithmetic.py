@@ -84,7 +84,7 @@ class Graphs(Arithmetic):
         with self._device:  # made where it is filled
             narrow = build_scorer(self._model).eval()
         load_weights(narrow, weights, checkpoint)
-        require_numbers(narrow, checkpoint)
+        require_finite_weights(narrow, checkpoint)
         in_float8(narrow)
         copy_weights(narrow, scorer)
         return scorer
@@ -134,7 +134,7 @@ def _packed_product(layer: nn.Linear) -> Callable[[Tensor], Tensor]:
 
 def in_integers(scorer: Scorer, checkpoint: CheckpointInfo) -> Scorer:
     """A filled model whose large layers multiply 8-bit integers, scaled by each batch's range."""
-    require_numbers(scorer, checkpoint)  # as integers, what is no number would give numbers
+    require_finite_weights(scorer, checkpoint)  # as integers, what is no number would give numbers
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torchao is to replace it, and has no such kernels yet
         large = set(large_layers(scorer))
@@ -183,7 +183,7 @@ def large_layers(scorer: Scorer) -> list[str]:
     return [name for name, layer in linear[1:] if layer.weight.numel() >= LEAST_NARROW_WEIGHTS]
 
 
-def require_numbers(scorer: Scorer, checkpoint: CheckpointInfo) -> None:
+def require_finite_weights(scorer: Scorer, checkpoint: CheckpointInfo) -> None:
     """Refuses weights that are not numbers."""
     if not all(parameter.isfinite().all() for parameter in scorer.parameters()):
         raise diverged(checkpoint)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from made_checkpoint import SPEC, checkpoint
 
 from csl_dist.config import PredictConfig
 from csl_dist.errors import CheckpointError
@@ -22,28 +23,10 @@ from csl_dist.predict.arithmetic import (
     load_weights,
     pack_weights,
 )
-from csl_dist.training.checkpoints import CheckpointInfo
 from csl_dist.training.models import ModelSpec, Place, Scorer, build_scorer
 
-SPEC = ModelSpec(name="transformer", arguments={"preset": "tiny"}, num_features=8, num_classes=4)
 SMALL = replace(SPEC, arguments={"preset": "small"})
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
-
-
-def checkpoint() -> CheckpointInfo:
-    return CheckpointInfo(
-        scorer="transformer",
-        fold=0,
-        epoch=1,
-        model=SPEC,
-        classes=("a", "b", "c", "d"),
-        class_weights=(1.0,) * 4,
-        train_ids=("x", "y"),
-        encoder="e",
-        training="t",
-        metrics={},
-        content_hash="h",
-    )
 
 
 @torch.inference_mode()

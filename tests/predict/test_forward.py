@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from made_checkpoint import SPEC, checkpoint
 
 from csl_dist.errors import CheckpointError, CslError, LeakageError
 from csl_dist.predict.forward import (
@@ -22,11 +23,9 @@ from csl_dist.predict.units import (
     spread_over_groups,
 )
 from csl_dist.training.batches import padded_batch, windows_of
-from csl_dist.training.checkpoints import CheckpointInfo
-from csl_dist.training.models import ModelSpec, build_scorer
+from csl_dist.training.models import build_scorer
 from csl_dist.types import Annotation, Span, Window
 
-SPEC = ModelSpec(name="transformer", arguments={"preset": "tiny"}, num_features=8, num_classes=4)
 CPU = torch.device("cpu")
 LENGTHS = {"a": 12, "b": 5, "c": 30, "d": 7}
 
@@ -53,23 +52,6 @@ def one_group(features: dict[str, str]) -> Group:
         lengths=tuple(n for g in groups for n in g.lengths),
         features=tuple(made for g in groups for made in g.features),
     )
-
-
-def checkpoint(**changes: object) -> CheckpointInfo:
-    info = CheckpointInfo(
-        scorer="transformer",
-        fold=0,
-        epoch=1,
-        model=SPEC,
-        classes=("a", "b", "c", "d"),
-        class_weights=(1.0,) * 4,
-        train_ids=("x", "y"),
-        encoder="e",
-        training="t",
-        metrics={},
-        content_hash="h",
-    )
-    return replace(info, **changes)
 
 
 def test_groups_hold_like_lengths_up_to_the_limit() -> None:

@@ -42,10 +42,10 @@ this part of the video better; log_size: log of the frames that change, on a sca
 segment has USUAL_SIZE."""
 BOUND = 8.0
 LEAST_INSERTED_ORDER = -1.0
-"""What order may say against inserting a step, at least. Where people stop labelling, several steps
-are missing: each of them alone stands between steps that it never stands between."""
+"""The lowest that order may say of inserting a step. Where people stop labelling, several steps are
+missing: each of them alone stands between steps that it never stands between."""
 MOST_WRITTEN_ORDER = 5.0
-"""What order may say for renaming or deleting a step, at most: who writes what is unusual at its
+"""The highest that order may say of renaming or deleting a step: who writes what is unusual at its
 place mostly saw it."""
 USUAL_SIZE = 20.0
 """Frames of a usual segment where the shipped weights were fitted; others are brought to it."""
