@@ -18,14 +18,13 @@ import numpy as np
 from edit_settings import EmissionCache, load
 from findings_report import Report, markdown
 from findings_runs import run_all
+from promises_report import Promises
 from real_data import DATASETS
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from csl_dist.data.mistakes import foreign_labels, mixed_up_files
 from csl_dist.flag.edits.files import file_matches
-from csl_dist.flag.edits.findings import (
-    ListName,
-)
+from csl_dist.flag.edits.lists import ListName
 
 
 def files_table(trajectories: Path, datasets: list[str]) -> str:
@@ -82,10 +81,11 @@ def main() -> None:
     print(f"\nFindings beside rivals, AP in %\n\n{report.rival_findings()}")
     print(f"\nFalse findings\n\n{report.false_flags()}")
     print(f"\nUnchanged labels beside a second opinion\n\n{report.second_opinions()}")
-    print(f"\nConstants\n\n{report.shipped_curve()}")
-    print(f"\nIntervals that are promised\n\n{report.interval_table()}")
+    promises = Promises(report)
+    print(f"\nConstants\n\n{promises.shipped_curves()}")
     for name in ListName:
-        print(f"\nReliability, {name}\n\n{report.reliability_table(list_name=name)}")
+        print(f"\nIntervals that are promised, {name}\n\n{promises.interval_table(name)}")
+        print(f"\nReliability, {name}\n\n{promises.reliability_table(name)}")
 
 
 if __name__ == "__main__":

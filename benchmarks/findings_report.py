@@ -1,29 +1,19 @@
-"""Tables of stored audits: what findings are worth beside rivals."""
+"""Tables of stored audits: what frames and findings are worth beside rivals."""
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from findings_runs import FEW, MIXED, OTHER_KINDS, RELATED, SEVEN, STUDY_KINDS, Setting, settings_of
+from findings_runs import OTHER_KINDS, SEVEN, STUDY_KINDS, Setting, settings_of
 from real_data import DATASETS
 from second_opinion import verdict_of
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from csl_dist.data.mistakes import PlantedKind
-from csl_dist.flag.edit_calibration import SHOWN
-from csl_dist.flag.edits.findings import LIST_OF, RIGHT_KINDS, ListName
-from csl_dist.flag.edits.probability import (
-    DATASET_DEVIATION,
-    UNSEEN,
-    ProbabilityCurve,
-    expected_right,
-    fit_curve,
-    with_reviews,
-)
-from csl_dist.types import FloatArray
+from csl_dist.flag.edits.findings import RIGHT_KINDS
+from csl_dist.flag.edits.lists import LIST_OF, ListName
 
 
 class Report:
@@ -233,123 +223,11 @@ class Report:
         return [
             ap,
             len(top) / num_errors,
-            _mean([f["kind"] in RIGHT_KINDS[kind] for f, _ in top]),
-            _mean([f["new_label"] == e.label for f, e in top if e.label is not None]),
-            _mean([x <= 2.0 for x in off]),
-            _mean([x < y for x, y in zip(off, was, strict=True)]),
+            mean_of([f["kind"] in RIGHT_KINDS[kind] for f, _ in top]),
+            mean_of([f["new_label"] == e.label for f, e in top if e.label is not None]),
+            mean_of([x <= 2.0 for x in off]),
+            mean_of([x < y for x, y in zip(off, was, strict=True)]),
         ]
-
-    def reliability_table(self, *, list_name: ListName = ListName.STEPS) -> str:
-        """Promised and true precision of the 10 surest findings, and of those above a half."""
-        lines = [
-            [
-                *("", "setting", "surest 10: promised", "true", "above a half", "promised", "true"),
-                *("next 10 after 5 reviews: promised", "true"),
-            ]
-        ]
-        for dataset in self.datasets:
-            for label, wanted in RELIABILITY.items():
-                columns = [
-                    _reliability(probability_N, right_N)
-                    for probability_N, right_N in self._promises(dataset, wanted, list_name)
-                ]
-                if columns:
-                    with np.errstate(all="ignore"):
-                        mean = np.nanmean(np.array(columns), axis=0)
-                    lines.append(
-                        [dataset, label, *("-" if np.isnan(x) else f"{x:.2f}" for x in mean)]
-                    )
-        return markdown(lines)
-
-    def interval_table(self) -> str:
-        """How often "of the first 20 flags about 8 to 17 are right" holds, which is promised four
-        times in five; by dataset, and of it where errors are few."""
-        lines = [["", "statements", "hold", "too high", "too low", "few errors", "hold", "width"]]
-        total: list[_Statement] = []
-        for dataset in [*self.datasets, None]:
-            made = total
-            if dataset is not None:
-                made = [
-                    _Statement.of(probability_N, right_N, is_few=label in FEW_ERRORS)
-                    for label, wanted in RELIABILITY.items()
-                    if label not in OTHER_LISTS
-                    for probability_N, right_N in self._promises(dataset, wanted, ListName.STEPS)
-                    if (probability_N >= 0.5).any()
-                ]
-                total += made
-            few = [one for one in made if one.is_few]
-            lines.append(
-                [
-                    dataset or "all",
-                    str(len(made)),
-                    f"{_mean([one.holds for one in made]):.2f}",
-                    str(sum(one.right < one.low for one in made)),
-                    str(sum(one.right > one.high for one in made)),
-                    str(len(few)),
-                    f"{_mean([one.holds for one in few]):.2f}",
-                    f"{_mean([one.width for one in made]):.2f}",
-                ]
-            )
-        return markdown(lines)
-
-    def _promises(
-        self, dataset: str, wanted: Callable[[Setting], bool], list_name: ListName
-    ) -> Iterator[tuple[FloatArray, Any]]:
-        """Of each audit, probabilities by the other datasets' constants, and which findings are
-        right; surest first."""
-        calibration = self._curve_without(dataset, list_name)
-        for s, run in self.runs.items():
-            if s.dataset != dataset or not wanted(s):
-                continue
-            # An audit counts all its findings; promises are checked on the half alone.
-            every_N, _ = self._odds(run, list_name, list(range(len(run["videos"]))))
-            excess = calibration.excess(every_N)
-            odds_N, right_N = self._judged_odds(run, list_name, self.videos(run))
-            if len(odds_N) >= 20:
-                yield calibration.probability(odds_N, excess=excess), right_N
-
-    def _curve_without(self, dataset: str | None, list_name: ListName) -> ProbabilityCurve:
-        """Constants fitted on the other datasets, on the half that is not told about."""
-        pairs = [
-            self._odds(run, list_name, self.videos(run, other=True))
-            for s, run in self.runs.items()
-            if s.dataset != dataset and self._is_calibrated_on(s, list_name)
-        ]
-        fitted = fit_curve([pair for pair in pairs if len(pair[0]) >= 10])
-        return replace(fitted, offset=fitted.offset + UNSEEN)
-
-    def shipped_curve(self) -> str:
-        """Constants of steps from all datasets, on the half that is not told about."""
-        return str(self._curve_without(None, ListName.STEPS))
-
-    @staticmethod
-    def _is_calibrated_on(setting: Setting, list_name: ListName) -> bool:
-        """Mixes, nothing, and runs that hold errors of the list."""
-        if setting.kind in MIXED:
-            return True
-        kind = PlantedKind(setting.kind)
-        belongs = LIST_OF[RIGHT_KINDS[kind][0]] is list_name
-        return belongs and (setting.lacks or list_name is not ListName.STEPS)
-
-    @staticmethod
-    def _odds(run: Mapping[str, Any], name: ListName, rows: list[int]) -> tuple[Any, Any]:
-        """Log-odds of findings and whether each is a planted error, surest first.
-
-        Constants are fitted on these: unchanged labels count as right, as they do in datasets that
-        nobody has labelled again. UNSEEN makes up for a part of that.
-        """
-        return _surest_first(
-            (f["log_odds"], f["error"] is not None) for f in _findings(run, name, rows)
-        )
-
-    @staticmethod
-    def _judged_odds(run: Mapping[str, Any], name: ListName, rows: list[int]) -> tuple[Any, Any]:
-        """The same, where real errors count by the second opinion; without unclear ones."""
-        return _surest_first(
-            (f["log_odds"], f["error"] is not None or f["verdict"] == "right")
-            for f in _findings(run, name, rows)
-            if f["verdict"] != "unclear"
-        )
 
     def second_opinions(self) -> str:
         """What an independent annotation says of findings of steps in unchanged labels."""
@@ -360,7 +238,7 @@ class Report:
             findings = [
                 f
                 for run in self.of(dataset, "none")
-                for f in _findings(run, ListName.STEPS, self.videos(run))
+                for f in findings_of(run, ListName.STEPS, self.videos(run))
             ]
             if not any(f["verdict"] for f in findings):
                 continue
@@ -377,80 +255,12 @@ class Report:
             for run in self.of(dataset, "none"):
                 rows = self.videos(run)
                 hours = sum(len(run["videos"][i]["labelled_T"]) for i in rows) / run["fps"] / 3600
-                odds_N, right_N = self._judged_odds(run, ListName.STEPS, rows)
+                odds_N, right_N = judged_odds(run, ListName.STEPS, rows)
                 wrong_N = odds_N[~right_N]
                 lines.append(
                     [dataset, *(f"{(wrong_N > level).sum() / hours:.1f}" for level in (-1.0, 0.0))]
                 )
         return markdown(lines)
-
-
-RELIABILITY: dict[str, Callable[[Setting], bool]] = {
-    "few": lambda s: s.kind == FEW,
-    "mix, a fifth of the rate": lambda s: s.kind == "mix" and s.rate == 0.02,
-    "mix, half the rate": lambda s: s.kind == "mix" and s.rate == 0.05,
-    "mix": lambda s: s.kind == "mix" and s.rate == 0.1,
-    "mix, double": lambda s: s.kind == "mix" and s.rate == 0.2,
-    **{
-        f"{kind}, not fitted on": (lambda s, kind=kind: s.kind == kind and s.lacks)  # type: ignore[misc]
-        for kind in RELATED
-    },
-    "shift": lambda s: s.kind == PlantedKind.SHIFT and not s.lacks,
-    "swap": lambda s: s.kind == PlantedKind.SWAP,
-    "no errors": lambda s: s.kind == "none",
-}
-
-
-OTHER_LISTS = ("shift", "swap")
-"""Settings whose errors are no steps."""
-FEW_ERRORS = ("few", "mix, a fifth of the rate", "no errors")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Statement:
-    """What an audit says of its first flags of steps, as rounded numbers, and what is true."""
-
-    num_flags: int
-    low: int
-    high: int
-    right: int
-    is_few: bool
-
-    @classmethod
-    def of(cls, probability_N: FloatArray, right_N: Any, *, is_few: bool) -> "_Statement":
-        num_flags = min(SHOWN, int((probability_N >= 0.5).sum()))
-        _, low, high = expected_right(probability_N[:num_flags], DATASET_DEVIATION)
-        return cls(
-            num_flags=num_flags,
-            low=round(low),
-            high=round(high),
-            right=int(right_N[:num_flags].sum()),
-            is_few=is_few,
-        )
-
-    @property
-    def holds(self) -> bool:
-        return self.low <= self.right <= self.high
-
-    @property
-    def width(self) -> float:
-        """Of the interval, as a share of the flags."""
-        return (self.high - self.low) / self.num_flags
-
-
-def _reliability(probability_N: FloatArray, right_N: Any) -> list[float]:
-    """Of findings in falling order; promises are checked on the same findings."""
-    above = probability_N >= 0.5
-    after = with_reviews(probability_N, np.arange(5), right_N[:5])
-    return [
-        probability_N[:10].mean(),
-        right_N[:10].mean(),
-        above.sum(),
-        _mean(probability_N[above].tolist()),
-        _mean(right_N[above].tolist()),
-        after[5:15].mean(),
-        right_N[5:15].mean(),
-    ]
 
 
 def with_verdicts(dataset: str, run: dict[str, Any]) -> dict[str, Any]:
@@ -463,12 +273,24 @@ def with_verdicts(dataset: str, run: dict[str, Any]) -> dict[str, Any]:
     return run
 
 
-def _findings(run: Mapping[str, Any], name: ListName, rows: list[int]) -> list[dict[str, Any]]:
+def findings_of(run: Mapping[str, Any], name: ListName, rows: list[int]) -> list[dict[str, Any]]:
     """Those of a list in some videos."""
     return [f for i in rows for f in run["videos"][i]["findings"] if f["list"] is name]
 
 
-def _surest_first(pairs: Iterable[tuple[float, bool]]) -> tuple[Any, Any]:
+def judged_odds(run: Mapping[str, Any], name: ListName, rows: list[int]) -> tuple[Any, Any]:
+    """Log-odds of findings and whether each is an error, surest first.
+
+    Real errors count by the second opinion; what it leaves unclear is left out.
+    """
+    return surest_first(
+        (f["log_odds"], f["error"] is not None or f["verdict"] == "right")
+        for f in findings_of(run, name, rows)
+        if f["verdict"] != "unclear"
+    )
+
+
+def surest_first(pairs: Iterable[tuple[float, bool]]) -> tuple[Any, Any]:
     rows = sorted(pairs, reverse=True)
     return np.array([p[0] for p in rows]), np.array([p[1] for p in rows], dtype=bool)
 
@@ -479,7 +301,7 @@ def _shared(start: int, stop: int, error: Any) -> float:
     return float(shared / (stop - start + error.stop - error.start - shared))
 
 
-def _mean(values: list[Any]) -> float:
+def mean_of(values: list[Any]) -> float:
     return float(np.mean(values)) if values else float("nan")
 
 

@@ -16,13 +16,12 @@ from csl_dist.data.segments import segments_of
 from csl_dist.flag.edits.candidates import EditKind
 from csl_dist.flag.edits.emission import late_half
 from csl_dist.flag.edits.findings import (
-    LIST_OF,
-    ListName,
     frame_log_odds,
     is_found,
     is_right_fix,
     log_odds_of,
 )
+from csl_dist.flag.edits.lists import LIST_OF, ListName
 from csl_dist.flag.edits.probability import SHIPPED
 from csl_dist.flag.edits.rehearsal import FIT_MIX
 from csl_dist.types import FloatArray

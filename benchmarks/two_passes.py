@@ -31,8 +31,8 @@ from findings_runs import our_scores, wrong_frames
 from real_data import DATASETS, fps
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from csl_dist.flag.edits.findings import ListName
-from csl_dist.flag.edits.probability import SHIPPED_CURVE
+from csl_dist.flag.edits.lists import ListName
+from csl_dist.flag.edits.probability import SHIPPED_CURVES
 from csl_dist.flag.edits.rehearsal import FIT_MIX
 from csl_dist.training.models import ModelSpec
 from csl_dist.types import UNLABELLED, IntArray
@@ -83,12 +83,13 @@ def doubted(audit: Audit) -> dict[str, npt.NDArray[np.bool_]]:
     """Frames (T,) of steps that are likelier wrong than right, by video."""
     steps = [[f for f in own if f.list_name is ListName.STEPS] for own in audit.findings]
     every_N = np.array([f.log_odds for own in steps for f in own])
-    excess = SHIPPED_CURVE.excess(every_N)
+    curve = SHIPPED_CURVES[ListName.STEPS]
+    excess = curve.excess(every_N)
     result = {}
     for video, own in zip(audit.videos, steps, strict=True):
         mask_T = np.zeros(len(video.labels_T), dtype=bool)
         for f in own:
-            if SHIPPED_CURVE.probability(np.array([f.log_odds]), excess=excess)[0] >= 0.5:
+            if curve.probability(np.array([f.log_odds]), excess=excess)[0] >= 0.5:
                 mask_T[f.edit.start : f.edit.stop] = True
         result[video.id] = mask_T
     return result

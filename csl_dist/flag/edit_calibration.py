@@ -1,6 +1,7 @@
 """EditCalibration: what the rule `edits` learnt of planted errors, and what its flags promise."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -9,7 +10,8 @@ import numpy as np
 from csl_dist.flag.edits.candidates import EditKind
 from csl_dist.flag.edits.emission import LateView, Preference, emission_of
 from csl_dist.flag.edits.evidence import COLUMNS
-from csl_dist.flag.edits.findings import NO_EDIT, PREFERENCE_WEIGHT, ListName
+from csl_dist.flag.edits.findings import NO_EDIT, PREFERENCE_WEIGHT
+from csl_dist.flag.edits.lists import ListName
 from csl_dist.flag.edits.probability import EditModel, expected_right
 from csl_dist.flag.edits.rehearsal import Rehearsal
 from csl_dist.types import Flag, FloatArray, IntArray
@@ -22,7 +24,7 @@ SHOWN = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """How many of the surest flags of steps are right."""
+    """How many of the surest flags are right, and what it takes to find the wrong steps."""
 
     flags: int
     right: float
@@ -33,41 +35,45 @@ class Promise:
     """Wrong steps in all that was audited, flagged or not."""
     budgets: tuple[tuple[float, float], ...]
     """Minutes of flagged footage, surest first, and the share of the wrong steps that they hold:
-    for half of what all flags find, and for all."""
-    other_flags: dict[ListName, int]
-    """Flags of boundaries and of order, which are ranked and promise nothing."""
+    for half of what all flags of steps find, and for all."""
+    by_list: dict[ListName, int]
+    """How many of the surest flags are of each list."""
 
     @classmethod
     def of(
-        cls,
-        flags: Sequence[Flag],
-        every_N: FloatArray,
-        deviation: float,
-        other_flags: dict[ListName, int],
+        cls, flags: Sequence[Flag], deviations: Mapping[ListName, float], expected_errors: float
     ) -> "Promise":
-        """From flags of steps with their probabilities, and those of all findings of steps.
+        """From flags with their probabilities, and how many steps are wrong, flagged or not.
 
-        `deviation` is that of what all log-odds may be off by together.
+        `deviations`: by how much the log-odds of a list may be off together.
         """
         surest = sorted(flags, key=lambda flag: -(flag.probability or 0.0))
-        probability_N = np.array([flag.probability for flag in surest], dtype=float)
-        right, low, high = expected_right(probability_N[:SHOWN], deviation)
-        expected_errors = float(every_N.sum())
-        minutes_N = np.cumsum([f.stop_seconds - f.start_seconds for f in surest]) / 60
-        found_N = probability_N.cumsum()
-        half = int((found_N >= found_N[-1] / 2).argmax()) if surest else 0
+        first = surest[:SHOWN]
+        right, low, high = expected_right(
+            (_probabilities(first, name), deviation) for name, deviation in deviations.items()
+        )
+        steps = [flag for flag in surest if flag.list == ListName.STEPS]
+        minutes_N = np.cumsum([f.stop_seconds - f.start_seconds for f in steps]) / 60
+        found_N = _probabilities(steps, ListName.STEPS).cumsum()
+        half = int((found_N >= found_N[-1] / 2).argmax()) if steps else 0
+        counts = Counter(flag.list for flag in first)
         return cls(
-            flags=len(probability_N[:SHOWN]),
+            flags=len(first),
             right=right,
             low=low,
             high=high,
             expected_errors=expected_errors,
             budgets=tuple(
                 (float(minutes_N[i]), float(found_N[i]) / expected_errors)
-                for i in (sorted({half, len(surest) - 1}) if surest else [])
+                for i in (sorted({half, len(steps) - 1}) if steps else [])
             ),
-            other_flags=other_flags,
+            by_list={name: counts[name] for name in ListName if counts[name]},
         )
+
+
+def _probabilities(flags: Sequence[Flag], name: ListName) -> FloatArray:
+    """Of the flags of a list (N,)."""
+    return np.array([flag.probability for flag in flags if flag.list == name], dtype=float)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,9 +135,9 @@ class EditCalibration:
         }
         promise = data["promise"]
         if promise is not None:
-            others = {ListName(name): count for name, count in promise["other_flags"].items()}
+            by_list = {ListName(name): count for name, count in promise["by_list"].items()}
             budgets = tuple((minutes, share) for minutes, share in promise["budgets"])
-            promise = Promise(**promise | {"other_flags": others, "budgets": budgets})
+            promise = Promise(**promise | {"by_list": by_list, "budgets": budgets})
         return cls(
             families=tuple(data["temperatures"]),
             rehearsal=Rehearsal(
@@ -155,24 +161,24 @@ class EditCalibration:
         promise = self.promise
         if promise is None:
             return how
-        others = [f"{name} ({n})" for name, n in promise.other_flags.items() if n]
-        ranked = f"; flags of {' and '.join(others)} are ranked, without a promise" * bool(others)
         if promise.flags == 0:
-            return f"no step is likelier wrong than right{ranked} ({how})"
+            return f"nothing is likelier wrong than right ({how})"
+        lists = ", ".join(f"{name} {count}" for name, count in promise.by_list.items())
+        right = (
+            f"the one flag ({lists}) is right with a probability of {promise.right:.0%}"
+            if promise.flags == 1
+            else f"of the first {promise.flags} flags ({lists}) about {round(promise.low)} to "
+            f"{round(promise.high)} are right"
+        )
+        if not promise.budgets:
+            return f"{right} ({how})"
         budgets = ", ".join(
             f"{_length(minutes)} of flagged footage hold {share:.0%}"
             for minutes, share in promise.budgets
         )
-        right = (
-            f"the one flag of steps is right with a probability of {promise.right:.0%}"
-            if promise.flags == 1
-            else f"of the first {promise.flags} flags of steps about {round(promise.low)} to "
-            f"{round(promise.high)} are right"
-        )
         return (
-            f"{right}, as more findings score high than in labels without errors; about "
-            f"{round(promise.expected_errors)} steps are wrong in all, of which {budgets}{ranked} "
-            f"({how})"
+            f"{right}; about {round(promise.expected_errors)} steps are wrong in all, as more "
+            f"findings score high than in labels without errors, and {budgets} of them ({how})"
         )
 
 

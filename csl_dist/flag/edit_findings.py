@@ -9,16 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from csl_dist.config import FlagConfig
-from csl_dist.flag.edit_calibration import EditCalibration, ReviewedSpan
+from csl_dist.flag.edit_calibration import EditCalibration
 from csl_dist.flag.edits.candidates import Edit, EditKind
 from csl_dist.flag.edits.emission import Emission
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.files import file_gains, fits_badly
 from csl_dist.flag.edits.findings import (
-    LIST_OF,
     PREFERENCE_WEIGHT,
     Finding,
-    ListName,
     alternative_words,
     alternatives,
     describe,
@@ -27,6 +25,7 @@ from csl_dist.flag.edits.findings import (
     log_odds_of,
     resolved,
 )
+from csl_dist.flag.edits.lists import LIST_OF, ListName
 from csl_dist.flag.edits.probability import LEAST_LOG_ODDS, SHIPPED
 from csl_dist.flag.edits.rehearsal import weighed_edits
 from csl_dist.flag.edits.statistics import Statistics
@@ -45,13 +44,6 @@ from csl_dist.types import (
 
 NEAR = 1.0
 """Log-odds by which another edit of the place may be less sure and is still told of."""
-LEVELS = {ListName.BOUNDARIES: -0.5, ListName.ORDER: -1.5}
-"""Log-odds by the shipped weights above which a boundary, or an order, is flagged.
-
-Where about half of what lies just above is right, on the choosing half of the people of four
-datasets with and without such errors; order without 50Salads, whose recipe leaves it free
-(docs/findings_study.md).
-"""
 OPPOSED = -1.0
 """Mean gain per frame below which a scorer is against an edit that the committee proposes."""
 LEAST_AGREEING = 0.6
@@ -78,10 +70,10 @@ class VideoFindings:
     suspicion_T: FloatArray
     """The score of its frames: the largest log-odds of a change of steps or boundaries there, and
     how much models prefer another label. NaN without a label."""
-    step_log_odds_N: FloatArray
-    """Of every finding of steps."""
-    reviewed: list[tuple[float, bool]]
-    """Log-odds of steps that were reviewed, and whether each is wrong."""
+    log_odds: dict[ListName, FloatArray]
+    """Of every finding (N,), by list."""
+    reviewed: dict[ListName, list[tuple[float, bool]]]
+    """Log-odds of findings that were reviewed, and whether the labels are wrong there."""
     num_segments: int
     """Labelled ones."""
     file_gains: dict[str, float]
@@ -114,13 +106,14 @@ def video_findings(
         fps=fps,
         tolerance_seconds=config.tolerance_seconds,
     )
-    steps = [with_doubt(f, statistics) for f in found if f.list_name is ListName.STEPS]
+    lists = {
+        name: [weighed(f, statistics) for f in found if f.list_name is name] for name in ListName
+    }
 
-    def span_of(finding: Finding) -> ReviewedSpan:
-        return annotation.video, finding.edit.start, finding.edit.stop
+    def is_wrong(finding: Finding) -> bool | None:
+        edit = finding.edit
+        return calibration.is_wrong((annotation.video, edit.start, edit.stop), classes[edit.label])
 
-    others = [_by_shipped(f) for f in found if f.list_name is not ListName.STEPS]
-    kept = [f for f in [*steps, *others] if f.log_odds > LEAST_LOG_ODDS]
     rows = [i for i, edit in enumerate(edits) if not is_swap(edit)]
     suspicion_T = frame_log_odds(
         [edits[i] for i in rows], log_odds_N[rows], annotation.num_frames
@@ -137,15 +130,16 @@ def video_findings(
                 rival=near_rival(f, edits, log_odds_N),
                 doubt=doubt_of(f, statistics) if f.list_name is ListName.STEPS else None,
             )
-            for f in kept
+            for own in lists.values()
+            for f in own
+            if f.log_odds > LEAST_LOG_ODDS
         ],
         suspicion_T=np.where(annotation.labels_T == UNLABELLED, np.nan, suspicion_T),
-        step_log_odds_N=np.array([f.log_odds for f in steps]),
-        reviewed=[
-            (f.log_odds, wrong)
-            for f in steps
-            if (wrong := calibration.is_wrong(span_of(f), classes[f.edit.label])) is not None
-        ],
+        log_odds={name: np.array([f.log_odds for f in own]) for name, own in lists.items()},
+        reviewed={
+            name: [(f.log_odds, wrong) for f in own if (wrong := is_wrong(f)) is not None]
+            for name, own in lists.items()
+        },
         num_segments=num_segments,
         file_gains=(
             file_gains(annotation.video, emission.logp_TC, labels)
@@ -155,8 +149,14 @@ def video_findings(
     )
 
 
-def _by_shipped(finding: Finding) -> Finding:
-    """A finding with the log-odds that its level is about."""
+def weighed(finding: Finding, statistics: Statistics) -> Finding:
+    """A finding with the log-odds that its list's curve is about.
+
+    Of a step that is ambiguous, what is left; of boundaries and order, by the shipped weights.
+    """
+    if finding.list_name is ListName.STEPS:
+        discount = 0.0 if doubt_of(finding, statistics) is None else AMBIGUOUS_DISCOUNT
+        return replace(finding, log_odds=finding.log_odds - discount)
     log_odds = SHIPPED[finding.edit.kind].log_odds(finding.evidence_K[None])
     return replace(finding, log_odds=float(log_odds[0]))
 
@@ -169,12 +169,6 @@ def doubt_of(finding: Finding, statistics: Statistics) -> str | None:
     if value["least_family"] < OPPOSED or value["late_share"] < LEAST_AGREEING:
         return "Models disagree with each other here"
     return None
-
-
-def with_doubt(finding: Finding, statistics: Statistics) -> Finding:
-    """A finding of steps with the log-odds that are left where it is ambiguous."""
-    discount = 0.0 if doubt_of(finding, statistics) is None else AMBIGUOUS_DISCOUNT
-    return replace(finding, log_odds=finding.log_odds - discount)
 
 
 def near_rival(finding: Finding, edits: Sequence[Edit], log_odds_N: FloatArray) -> Edit | None:

@@ -3,7 +3,6 @@
 Videos are looked at one after the other; only probabilities need all videos' findings.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -13,16 +12,19 @@ import numpy as np
 from csl_dist.config import FlagConfig
 from csl_dist.errors import DataError
 from csl_dist.flag.edit_calibration import EditCalibration, Promise, ReviewedSpan
-from csl_dist.flag.edit_findings import LEVELS, VideoFindings, video_findings
+from csl_dist.flag.edit_findings import VideoFindings, video_findings
 from csl_dist.flag.edits.conventions import Convention, conventions_of
 from csl_dist.flag.edits.emission import LateView, emission_of, first_late, late_view
 from csl_dist.flag.edits.files import best_files
-from csl_dist.flag.edits.findings import SHARED, ListName
+from csl_dist.flag.edits.findings import SHARED
 from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
+from csl_dist.flag.edits.lists import ListName
 from csl_dist.flag.edits.order import order_scores
 from csl_dist.flag.edits.probability import (
     DATASET_DEVIATION,
-    SHIPPED_CURVE,
+    SHIPPED_CURVES,
+    ProbabilityCurve,
+    logit,
     marginal,
     move_by_reviews,
     move_to_share,
@@ -33,11 +35,11 @@ from csl_dist.predict.published import Trajectory
 from csl_dist.score.formulas import trajectory_blocks
 from csl_dist.types import UNLABELLED, Annotation, Flag, FloatArray, IntArray, Span, rate_of
 
-RULE_VERSION = 2
+RULE_VERSION = 3
 """Goes up with every change of what the rule makes of the same input: whoever audits a root of
 before gets another audit, and not the findings of an earlier csl_dist."""
 LEAST_PROBABILITY = 0.5
-"""Steps are flagged as long as a flag is likelier right than wrong."""
+"""A flag is likelier right than wrong."""
 TrajectoryOf = Callable[[str, str], Trajectory]
 """The trajectory of a scorer, of a video."""
 
@@ -163,13 +165,10 @@ def edit_flags(
         ordered = beside.submit(order_scores, others.videos)
         found = each(look, audited)
         order = ordered.result()
-    every_N = np.concatenate([np.empty(0), *(own.step_log_odds_N for own in found)])
-    reviewed = [one for own in found for one in own.reviewed]
-    num_segments = sum(own.num_segments for own in found)
-    belief = _belief(every_N, num_segments, reviewed, config)
+    beliefs = {name: _belief(found, name, config) for name in ListName}
     flags, below = [], []
     for own in found:
-        chosen, left = _chosen(own.flags, belief, calibration)
+        chosen, left = _chosen(own.flags, beliefs, calibration)
         flags += chosen
         below += left
     conventions: list[Convention] = []
@@ -177,12 +176,9 @@ def edit_flags(
         conventions, members = conventions_of(flags, videos, classes)
         below += [flags[i] for i in sorted(members)]
         flags = [flag for i, flag in enumerate(flags) if i not in members]
-    counts = Counter(flag.list for flag in flags)
+    steps = beliefs[ListName.STEPS].probability(_log_odds(found, ListName.STEPS))
     promise = Promise.of(
-        [flag for flag in flags if flag.probability is not None],
-        belief.probability(every_N),
-        belief.deviation,
-        {name: counts[name] for name in LEVELS},
+        flags, {name: belief.deviation for name, belief in beliefs.items()}, float(steps.sum())
     )
     gains = {a.video: own.file_gains for a, own in zip(audited, found, strict=True)}
     return EditDecision(
@@ -199,35 +195,38 @@ def edit_flags(
 
 
 def _chosen(
-    flags: Sequence[Flag],
-    belief: "Belief",
-    calibration: EditCalibration,
+    flags: Sequence[Flag], beliefs: Mapping[ListName, "Belief"], calibration: EditCalibration
 ) -> tuple[list[Flag], list[Flag]]:
     """One video's findings in two: what is flagged, and what lies below the line.
 
     What reviewers found to be right goes, and what they found to be wrong is sure.
     """
-    wrong = {id(flag): calibration.is_wrong(_key(flag), flag.label) for flag in flags}
-    flags = [flag for flag in flags if wrong[id(flag)] is not False]
-    steps = [flag for flag in flags if flag.list == ListName.STEPS]
-    probability_N = belief.probability(np.array([flag.score for flag in steps]))
-    probability_N[np.array([wrong[id(flag)] is True for flag in steps], dtype=bool)] = 1.0
-    steps = [
-        replace(flag, probability=float(probability))
-        for flag, probability in zip(steps, probability_N, strict=True)
+    wrong = [calibration.is_wrong(_key(flag), flag.label) for flag in flags]
+    judged = [
+        _with_probability(
+            flag, 1.0 if is_wrong else beliefs[ListName(str(flag.list))].probability_of(flag.score)
+        )
+        for flag, is_wrong in zip(flags, wrong, strict=True)
+        if is_wrong is not False
     ]
-    likely = [flag for flag in steps if (flag.probability or 0.0) >= LEAST_PROBABILITY]
+    likely = [flag for flag in judged if (flag.probability or 0.0) >= LEAST_PROBABILITY]
+    steps = [flag for flag in likely if flag.list == ListName.STEPS]
     # A wrong name makes the order around it odd, too: told once, as what it is.
-    others = [
+    told = [
         flag
-        for flag in flags
-        if flag.list != ListName.STEPS
-        and all(_shared_of_shorter(flag.span, step.span) <= SHARED for step in likely)
+        for flag in judged
+        if flag.list == ListName.STEPS
+        or all(_shared_of_shorter(flag.span, step.span) <= SHARED for step in steps)
     ]
-    high = [flag for flag in others if flag.score >= LEVELS[ListName(str(flag.list))]]
-    chosen = likely + high
-    kept = {id(flag) for flag in chosen}
-    return chosen, [flag for flag in [*steps, *others] if id(flag) not in kept]
+    return (
+        [flag for flag in told if (flag.probability or 0.0) >= LEAST_PROBABILITY],
+        [flag for flag in told if (flag.probability or 0.0) < LEAST_PROBABILITY],
+    )
+
+
+def _with_probability(flag: Flag, probability: float) -> Flag:
+    """A flag whose score are the log-odds of that probability: the same scale in every list."""
+    return replace(flag, probability=probability, score=float(logit(np.array(probability))))
 
 
 def _key(flag: Flag) -> ReviewedSpan:
@@ -240,8 +239,9 @@ def _shared_of_shorter(a: Span, b: Span) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Belief:
-    """How log-odds of steps become the probability of an error in one audit."""
+    """How log-odds of a list become the probability of an error in one audit."""
 
+    curve: ProbabilityCurve
     excess: float
     move: float
     """By which log-odds are higher than datasets elsewhere let expect."""
@@ -252,8 +252,12 @@ class Belief:
         """(N,), 0 to 1."""
         return marginal(self._z(log_odds_N) + self.move, self.deviation)
 
+    def probability_of(self, log_odds: float) -> float:
+        """Of one finding."""
+        return float(self.probability(np.array(log_odds)))
+
     def _z(self, log_odds_N: FloatArray) -> FloatArray:
-        return SHIPPED_CURVE.log_odds(log_odds_N, excess=self.excess)
+        return self.curve.log_odds(log_odds_N, excess=self.excess)
 
     def told(self, rate: float, every_N: FloatArray, num_segments: int) -> "Belief":
         """The same where the share of wrong segments is known."""
@@ -267,15 +271,18 @@ class Belief:
         return replace(self, move=self.move + move, deviation=deviation)
 
 
-def _belief(
-    every_N: FloatArray,
-    num_segments: int,
-    decisions: Sequence[tuple[float, bool]],
-    config: FlagConfig,
-) -> Belief:
-    """What all findings of steps, the config and reviewers say of how many errors there are."""
-    excess = SHIPPED_CURVE.excess(every_N) if len(every_N) else 0.0
-    belief = Belief(excess=excess, move=0.0, deviation=DATASET_DEVIATION)
-    if config.expected_error_rate is not None and len(every_N):
-        belief = belief.told(config.expected_error_rate, every_N, num_segments)
+def _belief(found: Sequence[VideoFindings], name: ListName, config: FlagConfig) -> Belief:
+    """What all findings of a list, the config and reviewers say of how many errors there are."""
+    every_N, curve = _log_odds(found, name), SHIPPED_CURVES[name]
+    excess = curve.excess(every_N)
+    belief = Belief(curve=curve, excess=excess, move=0.0, deviation=DATASET_DEVIATION)
+    rate = config.expected_error_rate
+    if rate is not None and name is ListName.STEPS and len(every_N):
+        belief = belief.told(rate, every_N, sum(own.num_segments for own in found))
+    decisions = [one for own in found for one in own.reviewed[name]]
     return belief.reviewed(decisions) if decisions else belief
+
+
+def _log_odds(found: Sequence[VideoFindings], name: ListName) -> FloatArray:
+    """Of all findings of a list (N,)."""
+    return np.concatenate([np.empty(0), *(own.log_odds[name] for own in found)])

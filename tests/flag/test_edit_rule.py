@@ -28,11 +28,13 @@ from csl_dist.evaluate.metrics import flag_metrics
 from csl_dist.export import export
 from csl_dist.flag.edit_calibration import EditCalibration
 from csl_dist.flag.edit_findings import doubt_of, fix_of, near_rival
-from csl_dist.flag.edit_rule import learnt_edits
+from csl_dist.flag.edit_rule import Belief, learnt_edits
 from csl_dist.flag.edits.candidates import Edit, EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.findings import Finding
 from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
+from csl_dist.flag.edits.lists import ListName
+from csl_dist.flag.edits.probability import SHIPPED_CURVES
 from csl_dist.pipeline import put_run
 from csl_dist.report.page import render
 from csl_dist.review.store import Decision, NewReview, store_of
@@ -171,7 +173,7 @@ def test_moved_boundary_is_proposed_where_the_truth_is(audit: Audit) -> None:
     assert flag.stop == place + 30
     assert flag.fix == f"boundary {place + 30} {flag.start}"
     assert (flag.label, flag.fix_label) == ("tie", "pull")
-    assert np.isnan(flag.probability), "the list has no honest probability"
+    assert flag.probability > 0.5
 
 
 def test_forgotten_step_is_proposed_inside_the_one_that_hides_it(audit: Audit) -> None:
@@ -184,6 +186,14 @@ def test_forgotten_step_is_proposed_inside_the_one_that_hides_it(audit: Audit) -
 def test_right_videos_have_no_flag(audit: Audit) -> None:
     assert set(audit.flags().video) == {RENAMED, MOVED, MISSED}
     assert audit.flags()["rank"].tolist() == [1, 2, 3]
+
+
+def test_flags_of_all_lists_are_ranked_by_the_probability_of_an_error(audit: Audit) -> None:
+    flags = audit.flags()
+    assert set(flags["list"]) == {"steps", "boundaries"}
+    assert flags.probability.is_monotonic_decreasing
+    log_odds = np.log(flags.probability / (1 - flags.probability))
+    assert flags.score.to_numpy() == pytest.approx(log_odds.to_numpy())
 
 
 def test_suspicion_of_frames_is_highest_where_labels_are_wrong(audit: Audit) -> None:
@@ -220,9 +230,10 @@ def test_suspicion_falls_where_the_fix_is_made_and_stays_elsewhere(audit: Audit)
 def test_what_lies_below_the_line_goes_on_where_the_flags_end(tmp_path: Path) -> None:
     audit = csl_dist.open_audit(make_root(tmp_path, FlagConfig(expected_error_rate=1e-4)))
     below = audit.flags(below=True)
-    assert audit.flags().video.tolist() == [MOVED], "boundaries have a level of their own"
+    assert audit.flags().video.tolist() == [MOVED], "the rate is that of steps"
     assert set(below.video) == {RENAMED, MISSED}, "so few errors are expected"
-    assert below["rank"].tolist() == [2, 3]
+    assert below["rank"].tolist() == [2, 3, 4]
+    assert "order" in set(below["list"]), "which a flagged step would explain"
     assert (below.probability < 0.5).all()
     assert audit.flags(below=True, top=1)["rank"].tolist() == [2]
 
@@ -283,14 +294,18 @@ def test_calibration_says_how_many_flags_are_right(audit: Audit) -> None:
     calibration = audit.calibration()
     assert isinstance(calibration, EditCalibration)
     assert calibration.promise is not None
-    assert calibration.promise.flags == 2, "steps alone have a promise"
-    assert calibration.promise.low < calibration.promise.right < calibration.promise.high <= 2
-    assert calibration.promise.right > 1
+    assert calibration.promise.by_list == {"steps": 2, "boundaries": 1}
+    assert calibration.promise.low < calibration.promise.right < calibration.promise.high <= 3
+    assert calibration.promise.right > 1.5
     assert calibration.rehearsal.num_videos == len(VIDEOS)
-    assert "of the first 2 flags of steps about" in calibration.sentence()
-    assert "flags of boundaries (1) are ranked" in calibration.sentence()
-    single = replace(calibration, promise=replace(calibration.promise, flags=1, right=0.8))
-    assert "the one flag of steps is right with a probability of 80%" in single.sentence()
+    assert "of the first 3 flags (steps 2, boundaries 1) about" in calibration.sentence()
+    promise = replace(
+        calibration.promise, flags=1, right=0.8, by_list={ListName.ORDER: 1}, budgets=()
+    )
+    single = replace(calibration, promise=promise).sentence()
+    assert single.startswith("the one flag (order 1) is right with a probability of 80% (fitted")
+    nothing = replace(calibration, promise=replace(promise, flags=0)).sentence()
+    assert nothing.startswith("nothing is likelier wrong than right (fitted")
     again = EditCalibration.from_json(json.loads(json.dumps(calibration.as_json())))
     assert again.as_json() == calibration.as_json()
 
@@ -306,7 +321,7 @@ def test_flag_goes_once_its_fix_is_made(tmp_path: Path) -> None:
     made = relabel(root, tmp_path / "fixed")
     assert len(made.resolved) == 3
     assert made.after.flags().empty
-    assert "no step is likelier wrong than right" in made.after.calibration().sentence()
+    assert "nothing is likelier wrong than right" in made.after.calibration().sentence()
 
 
 def test_videos_with_each_others_labels_are_named(tmp_path: Path) -> None:
@@ -355,6 +370,14 @@ def test_decisions_of_reviewers_move_probabilities_and_settle_spans(tmp_path: Pa
     assert calibration.is_wrong(key, "tie") is False, "corrected as the reviewer said"
     assert calibration.is_wrong((RENAMED, 0, 5), "clean") is None
     assert EditCalibration.from_json(calibration.as_json()).reviews == calibration.reviews
+
+
+def test_decisions_on_a_list_make_its_probabilities_surer() -> None:
+    curve = SHIPPED_CURVES[ListName.BOUNDARIES]
+    before = Belief(curve=curve, excess=0.0, move=0.0, deviation=1.0)
+    after = before.reviewed([(1.0, False), (0.5, False)])
+    assert after.probability_of(1.0) < 0.5 < before.probability_of(1.0)
+    assert after.deviation < before.deviation
 
 
 def test_other_labels_of_the_same_person_change_nothing_that_a_video_is_judged_by() -> None:
@@ -412,7 +435,7 @@ def test_report_tells_fix_and_probability_and_draws_no_threshold(audit: Audit) -
     page = render(audit)
     assert "Changes of the labels that explain most" in page
     assert f'title="log-odds {flag_of(audit, RENAMED).score:.2f}"' in page
-    assert "of the first 2 flags of steps about" in page
+    assert "of the first 3 flags (steps 2, boundaries 1) about" in page
     assert "threshold" not in page
 
 
@@ -428,7 +451,7 @@ def test_service_shows_fixes(audit: Audit) -> None:
     span = segment(RENAMED, 2)
     assert by_video[RENAMED]["fix"] == f"rename {span.start} {span.stop}"
     assert by_video[RENAMED]["probability"] > 0.5
-    assert by_video[MOVED]["probability"] is None
+    assert by_video[MOVED]["probability"] > 0.5
     assert by_video[MOVED]["list"] == "boundaries"
 
 

@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from csl_dist.data.segments import segments_of
-from csl_dist.flag.edits.findings import ListName
 from csl_dist.flag.edits.labelled import LabelledVideo
+from csl_dist.flag.edits.lists import ListName
 from csl_dist.types import UNLABELLED, Flag
 
 LEAST_VIDEOS = 5

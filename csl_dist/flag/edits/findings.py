@@ -1,18 +1,14 @@
-"""Findings: of all candidate edits of a video those that explain most, one for each place.
-
-Order is a list of its own, and so are boundaries: merged into one list with renamed steps, which
-are far surer, they are lost. `Finding.list_name` says which list a finding belongs to.
-"""
+"""Findings: of all candidate edits of a video those that explain most, one for each place."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 
 from csl_dist.data.mistakes import PlantedKind, PlantedSpan
 from csl_dist.flag.edits.candidates import Edit, EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
+from csl_dist.flag.edits.lists import LIST_OF, ListName
 from csl_dist.flag.edits.probability import EditModel
 from csl_dist.types import FloatArray
 
@@ -25,19 +21,6 @@ SHARED = 0.3
 """Of the shorter of two spans: sharing more, the one with lower log-odds goes."""
 
 
-class ListName(StrEnum):
-    STEPS = "steps"
-    BOUNDARIES = "boundaries"
-    ORDER = "order"
-
-
-LIST_OF = {
-    EditKind.RENAME: ListName.STEPS,
-    EditKind.DELETE: ListName.STEPS,
-    EditKind.INSERT: ListName.STEPS,
-    EditKind.BOUNDARY: ListName.BOUNDARIES,
-    EditKind.SWAP: ListName.ORDER,
-}
 RIGHT_KINDS: dict[PlantedKind, tuple[EditKind, ...]] = {
     PlantedKind.MISLABEL: (EditKind.RENAME, EditKind.DELETE),
     PlantedKind.RENAME: (EditKind.RENAME, EditKind.DELETE),

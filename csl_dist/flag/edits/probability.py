@@ -3,11 +3,12 @@
 Two steps. First, fitted in the audit itself on errors planted in its held-out videos, for each kind
 of edit a logistic model of the evidence says how much a candidate looks like the right fix of a
 planted error; its weights are drawn towards SHIPPED ones and never become negative, so that little
-data can't turn evidence round. Second, a calibration turns log-odds into probabilities by how many
-more findings are high than in audits without errors: not by how much was planted.
+data can't turn evidence round. Second, a curve of the finding's list turns log-odds into a
+probability: not by how much was planted, but as errors of other datasets have it, and for steps by
+how many more findings are high than in audits without errors.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from csl_dist.flag.edits.candidates import EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
+from csl_dist.flag.edits.lists import ListName
 from csl_dist.types import BoolArray, FloatArray, IntArray
 
 USED = (
@@ -68,11 +70,12 @@ SHIPPED: dict[EditKind, EditModel] = {
     EditKind.BOUNDARY: shipped_model(
         -4.66, emission=0.527, contrast=1.0, duration=0.300, log_size=0.176
     ),
-    EditKind.SWAP: shipped_model(-8.88, bigram=0.489, log_size=1.087),
+    EditKind.SWAP: shipped_model(-4.8, bigram=0.42, trigram=0.27, precedence=0.41),
 }
 """From planted errors in five datasets: where a run is too small to fit its own, these hold. Frames
 that prefer the other label right up to a boundary's new place, and not beyond it, are what tells a
-boundary from a place that models know badly: `contrast`."""
+boundary from a place that models know badly: `contrast`. Which of all pairs of steps comes first
+tells two steps that changed places from neighbours that are free to: `precedence`."""
 
 
 def fit_edit_model(
@@ -122,13 +125,14 @@ class ProbabilityCurve:
 
     offset: float
     slope: float
-    weight: float
-    clean_shares: tuple[float, ...]
-    """Share of right findings whose log-odds are at least each of MARKS."""
+    weight: float = 0.0
+    clean_shares: tuple[float, ...] = ()
+    """Share of right findings whose log-odds are at least each of MARKS; empty where that differs
+    too much between datasets to be counted on."""
 
     def excess(self, log_odds_N: FloatArray) -> float:
         """Log of how many more findings of an audit are high than without errors; 0 for none."""
-        return excess_of(log_odds_N, self.clean_shares)
+        return excess_of(log_odds_N, self.clean_shares) if self.clean_shares else 0.0
 
     def log_odds(self, log_odds_N: FloatArray, *, excess: float) -> FloatArray:
         """Log-odds (N,) of an error, from those of the edit being the right fix of one."""
@@ -142,17 +146,26 @@ class ProbabilityCurve:
 
 MARKS = (-2.0, -1.0, 0.0)
 """Log-odds at which findings are counted."""
-UNSEEN = 0.5
-"""Log-odds that a fit with planted errors lacks, as it takes all other labels for right. In the two
-datasets of five that somebody labelled again, half of the high findings in unchanged labels are
-real errors; .5 is a part of what these two would ask for, as the others may have fewer
-(docs/findings_study.md)."""
-SHIPPED_CURVE = ProbabilityCurve(
-    offset=-0.779 + UNSEEN, slope=1.221, weight=1.505, clean_shares=(0.0271, 0.0095, 0.0012)
-)
-"""Of renamed, deleted and inserted steps, from planted errors in five datasets
-(`benchmarks/findings.py report`). Boundaries and order have none: how high right ones score differs
-too much between datasets for a promise before reviews; they are ranked only."""
+CORRECTION = {ListName.STEPS: 0.5, ListName.BOUNDARIES: -0.5, ListName.ORDER: 0.0}
+"""Log-odds by which a fit with planted errors is off in real labels (docs/findings_study.md). It
+takes all other labels for right, but in the two datasets of five that somebody labelled again half
+of the high findings of steps in unchanged labels are real errors. And boundaries are planted in
+more places than most datasets have them wrong."""
+SHIPPED_CURVES = {
+    ListName.STEPS: ProbabilityCurve(
+        offset=-0.779 + CORRECTION[ListName.STEPS],
+        slope=1.221,
+        weight=1.505,
+        clean_shares=(0.0271, 0.0095, 0.0012),
+    ),
+    ListName.BOUNDARIES: ProbabilityCurve(
+        offset=0.233 + CORRECTION[ListName.BOUNDARIES], slope=1.009
+    ),
+    ListName.ORDER: ProbabilityCurve(offset=0.391 + CORRECTION[ListName.ORDER], slope=1.197),
+}
+"""From planted errors in five datasets (`benchmarks/findings.py report`). How many boundaries and
+orders score high without an error differs tenfold between datasets, so that counting them says
+nothing about errors."""
 
 
 def excess_of(log_odds_N: FloatArray, clean_shares: Sequence[float]) -> float:
@@ -164,38 +177,37 @@ def excess_of(log_odds_N: FloatArray, clean_shares: Sequence[float]) -> float:
     return float(np.mean(ratios))
 
 
-def fit_curve(audits: Sequence[tuple[FloatArray, BoolArray]]) -> ProbabilityCurve:
+def fit_curve(
+    audits: Sequence[tuple[FloatArray, BoolArray]], *, counts: bool = True
+) -> ProbabilityCurve:
     """Fits on audits whose errors are known: log-odds of their findings, and which are right.
 
     Every audit counts alike, however many findings it has; some should have few errors or none.
+    `counts`: whether the number of high findings of an audit has a say.
     """
     clean_shares = tuple(
         float(np.mean([(odds_N[~right_N] >= mark).mean() for odds_N, right_N in audits]))
-        for mark in MARKS
+        for mark in (MARKS if counts else ())
     )
     rows, targets, weights = [], [], []
     for odds_N, right_N in audits:
         # What is far below can't be an error worth a look, and would decide the slope.
         near_N = odds_N > LEAST_LOG_ODDS
-        excess = excess_of(odds_N, clean_shares)
-        rows.append(np.stack([odds_N[near_N], np.full(near_N.sum(), excess)], axis=1))
+        columns = [odds_N[near_N]]
+        if counts:
+            columns.append(np.full(near_N.sum(), excess_of(odds_N, clean_shares)))
+        rows.append(np.stack(columns, axis=1))
         targets.append(right_N[near_N])
         weights.append(np.full(near_N.sum(), 1 / max(near_N.sum(), 1)))
-    offset, (slope, weight) = _bounded_logistic(
+    offset, fitted = _bounded_logistic(
         np.concatenate(rows),
         np.concatenate(targets),
         np.concatenate(weights),
-        towards=(0.0, np.array([1.0, 1.0])),
+        towards=(0.0, np.ones(2 if counts else 1)),
         draw=0.001,
     )
-    return ProbabilityCurve(
-        offset=offset, slope=float(slope), weight=float(weight), clean_shares=clean_shares
-    )
-
-
-def with_expected_share(probability_N: FloatArray, share: float) -> FloatArray:
-    """Probabilities moved, on the log-odds scale, so that their mean is a share that is known."""
-    return sigmoid(logit(probability_N) + move_to_share(probability_N, share))
+    slope, weight = (*fitted.tolist(), 0.0)[:2]
+    return ProbabilityCurve(offset=offset, slope=slope, weight=weight, clean_shares=clean_shares)
 
 
 def move_to_share(probability_N: FloatArray, share: float) -> float:
@@ -241,19 +253,22 @@ def marginal(z_N: FloatArray, deviation: float) -> FloatArray:
 
 
 def expected_right(
-    probability_N: FloatArray, deviation: float, *, sure: float = 0.8
+    lists: Iterable[tuple[FloatArray, float]], *, sure: float = 0.8
 ) -> tuple[float, float, float]:
-    """How many of these findings are right: mean, and bounds that hold with probability `sure`.
+    """How many findings are right: mean, and bounds that hold with probability `sure`.
 
-    Findings are taken as independent, but their log-odds as off together by `deviation`.
+    Of each list the probabilities, and by how much its log-odds may all be off together, as a
+    deviation. Findings are taken as independent but for that, and so are lists.
     """
-    mean = float(probability_N.sum())
-    together = [float(sigmoid(logit(probability_N) + sign * deviation).sum()) for sign in (1, -1)]
-    alone = float((probability_N * (1 - probability_N)).sum())
-    spread = np.sqrt(alone + ((together[0] - together[1]) / 2) ** 2)
-    width = NormalDist().inv_cdf((1 + sure) / 2)
-    low, high = mean - width * spread, mean + width * spread
-    return mean, float(max(low, 0.0)), float(min(high, len(probability_N)))
+    number, mean, variance = 0, 0.0, 0.0
+    for probability_N, deviation in lists:
+        z_N = logit(probability_N)
+        together = float((sigmoid(z_N + deviation) - sigmoid(z_N - deviation)).sum()) / 2
+        number += len(probability_N)
+        mean += float(probability_N.sum())
+        variance += float((probability_N * (1 - probability_N)).sum()) + together**2
+    half_width = NormalDist().inv_cdf((1 + sure) / 2) * variance**0.5
+    return mean, max(mean - half_width, 0.0), min(mean + half_width, float(number))
 
 
 def sigmoid(z: FloatArray) -> FloatArray:

@@ -8,7 +8,6 @@ from csl_dist.flag.edits.candidates import Edit, EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.findings import (
     NO_EDIT,
-    ListName,
     alternative_words,
     alternatives,
     describe,
@@ -18,13 +17,16 @@ from csl_dist.flag.edits.findings import (
     overlap,
     resolved,
 )
+from csl_dist.flag.edits.lists import ListName
 from csl_dist.flag.edits.probability import (
     ALIGNED,
     SHIPPED,
     expected_right,
     fit_curve,
     fit_edit_model,
-    with_expected_share,
+    logit,
+    move_to_share,
+    sigmoid,
     with_reviews,
 )
 
@@ -92,7 +94,7 @@ def test_calibration_holds_at_rates_between_those_that_it_was_fitted_on():
 
 def test_an_expected_share_moves_the_mean_and_keeps_the_order():
     probability_N = np.array([0.9, 0.5, 0.1, 0.05])
-    moved_N = with_expected_share(probability_N, 0.1)
+    moved_N = sigmoid(logit(probability_N) + move_to_share(probability_N, 0.1))
     assert moved_N.mean() == pytest.approx(0.1, abs=1e-4)
     assert (np.diff(moved_N) < 0).all()
 
@@ -107,10 +109,29 @@ def test_reviews_move_what_is_left_towards_what_was_found():
     assert (worse[:10] == 0).all()
 
 
+def test_curve_without_counts_is_the_same_however_many_findings_are_high():
+    known = [made_audit(n, seed) for seed in range(8) for n in (10, 40)]
+    curve = fit_curve(known, counts=False)
+    few_N, many_N = made_audit(0, 100)[0], made_audit(80, 100)[0]
+    assert curve.excess(few_N) == curve.excess(many_N) == 0
+    odds_N = np.concatenate([odds_N for odds_N, _ in known])
+    right_N = np.concatenate([right_N for _, right_N in known])
+    near_N = (odds_N > -1) & (odds_N < 0)
+    promised = sigmoid(curve.log_odds(odds_N[near_N], excess=0.0)).mean()
+    assert promised == pytest.approx(right_N[near_N].mean(), abs=0.1)
+
+
 def test_expected_right_has_bounds_around_the_mean():
-    mean, low, high = expected_right(np.full(20, 0.7), 1.0)
+    mean, low, high = expected_right([(np.full(20, 0.7), 1.0)])
     assert mean == pytest.approx(14)
     assert 0 <= low < mean < high <= 20
+
+
+def test_lists_that_are_off_apart_make_a_narrower_interval_than_one_list():
+    together = expected_right([(np.full(20, 0.7), 1.0)])
+    apart = expected_right([(np.full(10, 0.7), 1.0), (np.full(10, 0.7), 1.0)])
+    assert together[0] == pytest.approx(apart[0])
+    assert together[1] < apart[1] < apart[2] < together[2]
 
 
 def test_of_two_findings_that_overlap_the_surer_stays():
