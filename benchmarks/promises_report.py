@@ -190,15 +190,16 @@ class _Statement:
 def _reliability(probability_N: FloatArray, right_N: Any) -> list[float]:
     """Of findings in falling order; promises are checked on the same findings."""
     above = probability_N >= 0.5
-    after = with_reviews(probability_N, np.arange(5), right_N[:5])
+    reviewed = np.arange(min(5, len(probability_N)))
+    after = with_reviews(probability_N, reviewed, right_N[reviewed])
     return [
         probability_N[:10].mean(),
         right_N[:10].mean(),
         above.sum(),
         mean_of(probability_N[above].tolist()),
         mean_of(right_N[above].tolist()),
-        after[5:15].mean(),
-        right_N[5:15].mean(),
+        mean_of(after[5:15].tolist()),
+        mean_of(right_N[5:15].tolist()),
     ]
 
 
