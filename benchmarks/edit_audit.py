@@ -20,7 +20,7 @@ from edit_settings import (
 )
 
 from csl_dist.data.mistakes import PlantedKind, plant_mix
-from csl_dist.flag.edit_findings import weighed
+from csl_dist.flag.edit_findings import with_doubt
 from csl_dist.flag.edits.candidates import EditKind
 from csl_dist.flag.edits.findings import Finding, log_odds_of, resolved
 from csl_dist.flag.edits.probability import EditModel
@@ -74,7 +74,7 @@ def run_audit(
     log_odds = [log_odds_of(v.edits, v.evidence_NK, models) for v in videos]
     found = [
         [
-            weighed(f, statistics[v.id])
+            with_doubt(f, statistics[v.id])
             for f in resolved(
                 v.edits, v.evidence_NK, odds, fps=data.fps, tolerance_seconds=tolerance
             )

@@ -26,7 +26,7 @@ from csl_dist.flag.edits.findings import (
     resolved,
 )
 from csl_dist.flag.edits.lists import LIST_OF, ListName
-from csl_dist.flag.edits.probability import LEAST_LOG_ODDS, SHIPPED
+from csl_dist.flag.edits.probability import LEAST_LOG_ODDS
 from csl_dist.flag.edits.rehearsal import weighed_edits
 from csl_dist.flag.edits.statistics import Statistics
 from csl_dist.types import (
@@ -107,7 +107,7 @@ def video_findings(
         tolerance_seconds=config.tolerance_seconds,
     )
     lists = {
-        name: [weighed(f, statistics) for f in found if f.list_name is name] for name in ListName
+        name: [with_doubt(f, statistics) for f in found if f.list_name is name] for name in ListName
     }
 
     def is_wrong(finding: Finding) -> bool | None:
@@ -128,7 +128,7 @@ def video_findings(
                 emission,
                 classes,
                 rival=near_rival(f, edits, log_odds_N),
-                doubt=doubt_of(f, statistics) if f.list_name is ListName.STEPS else None,
+                doubt=doubt_of(f, statistics),
             )
             for own in lists.values()
             for f in own
@@ -149,26 +149,25 @@ def video_findings(
     )
 
 
-def weighed(finding: Finding, statistics: Statistics) -> Finding:
-    """A finding with the log-odds that its list's curve is about.
-
-    Of a step that is ambiguous, what is left; of boundaries and order, by the shipped weights.
-    """
-    if finding.list_name is ListName.STEPS:
-        discount = 0.0 if doubt_of(finding, statistics) is None else AMBIGUOUS_DISCOUNT
-        return replace(finding, log_odds=finding.log_odds - discount)
-    log_odds = SHIPPED[finding.edit.kind].log_odds(finding.evidence_K[None])
-    return replace(finding, log_odds=float(log_odds[0]))
-
-
 def doubt_of(finding: Finding, statistics: Statistics) -> str | None:
-    """Why models can't be relied on at a step: they disagree, or can't know its label."""
+    """Why models can't be relied on at a step: they disagree, or can't know its label.
+
+    None of boundaries and order.
+    """
+    if finding.list_name is not ListName.STEPS:
+        return None
     if statistics.number_C[finding.edit.label] == 0:
         return "No other person's labels have this step, so that models never saw it"
     value = dict(zip(COLUMNS, finding.evidence_K.tolist(), strict=True))
     if value["least_family"] < OPPOSED or value["late_share"] < LEAST_AGREEING:
         return "Models disagree with each other here"
     return None
+
+
+def with_doubt(finding: Finding, statistics: Statistics) -> Finding:
+    """A finding with the log-odds that are left where it is ambiguous."""
+    discount = 0.0 if doubt_of(finding, statistics) is None else AMBIGUOUS_DISCOUNT
+    return replace(finding, log_odds=finding.log_odds - discount)
 
 
 def near_rival(finding: Finding, edits: Sequence[Edit], log_odds_N: FloatArray) -> Edit | None:
