@@ -43,6 +43,8 @@ class Promises:
         ]
         for dataset in self._report.datasets:
             for label, wanted in RELIABILITY.items():
+                if label in OTHERS_ERRORS[list_name]:
+                    continue
                 columns = [
                     _reliability(probability_N, right_N)
                     for probability_N, right_N in self._promises(dataset, wanted, list_name)

@@ -70,6 +70,16 @@ class Promise:
             by_list={name: counts[name] for name in ListName if counts[name]},
         )
 
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Promise":
+        values = dict(data)
+        # Until the rule's third version steps alone had a promise.
+        if values.pop("other_flags", None) is not None:
+            values["by_list"] = {ListName.STEPS: values["flags"]} if values["flags"] else {}
+        values["by_list"] = {ListName(name): count for name, count in values["by_list"].items()}
+        values["budgets"] = tuple((minutes, share) for minutes, share in values["budgets"])
+        return cls(**values)
+
 
 def _probabilities(flags: Sequence[Flag], name: ListName) -> FloatArray:
     """Of the flags of a list (N,)."""
@@ -133,11 +143,6 @@ class EditCalibration:
             )
             for kind, model in data["models"].items()
         }
-        promise = data["promise"]
-        if promise is not None:
-            by_list = {ListName(name): count for name, count in promise["by_list"].items()}
-            budgets = tuple((minutes, share) for minutes, share in promise["budgets"])
-            promise = Promise(**promise | {"by_list": by_list, "budgets": budgets})
         return cls(
             families=tuple(data["temperatures"]),
             rehearsal=Rehearsal(
@@ -148,7 +153,7 @@ class EditCalibration:
                 num_errors=data["planted_errors"],
             ),
             reviews={(video, start, stop): label for video, start, stop, label in data["reviews"]},
-            promise=promise,
+            promise=data["promise"] and Promise.from_json(data["promise"]),
         )
 
     def sentence(self) -> str:

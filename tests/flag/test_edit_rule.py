@@ -306,8 +306,12 @@ def test_calibration_says_how_many_flags_are_right(audit: Audit) -> None:
     assert single.startswith("the one flag (order 1) is right with a probability of 80% (fitted")
     nothing = replace(calibration, promise=replace(promise, flags=0)).sentence()
     assert nothing.startswith("nothing is likelier wrong than right (fitted")
-    again = EditCalibration.from_json(json.loads(json.dumps(calibration.as_json())))
-    assert again.as_json() == calibration.as_json()
+    content = json.loads(json.dumps(calibration.as_json()))
+    assert EditCalibration.from_json(content).as_json() == calibration.as_json()
+    del content["promise"]["by_list"]
+    content["promise"] |= {"flags": 2, "other_flags": {"boundaries": 1, "order": 0}}
+    sentence = EditCalibration.from_json(content).sentence()
+    assert "of the first 2 flags (steps 2) about" in sentence, "an audit by an earlier rule"
 
 
 def test_flag_goes_once_its_fix_is_made(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from csl_dist.flag.edits.findings import is_right_fix
 from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
 from csl_dist.flag.edits.probability import EditModel, fitted_models
 from csl_dist.flag.edits.statistics import Statistics, usual_log_seconds
-from csl_dist.types import UNLABELLED, FloatArray, IntArray
+from csl_dist.types import UNLABELLED, BoolArray, FloatArray, IntArray
 
 FIT_MIX: dict[PlantedKind, float] = {
     PlantedKind.MISLABEL: 1,
@@ -79,12 +79,16 @@ class FixExamples:
                 any(is_right_fix(edit, error) for error in errors)
             )
 
-    def models(self) -> dict[EditKind, EditModel]:
-        """Weights of every kind of edit."""
-        return fitted_models(
+    def arrays(self) -> tuple[dict[EditKind, FloatArray], dict[EditKind, BoolArray]]:
+        """Evidence (N, K) and which are right (N,), by kind."""
+        return (
             {kind: np.array(rows) for kind, rows in self._evidence.items()},
             {kind: np.array(values) for kind, values in self._right.items()},
         )
+
+    def models(self) -> dict[EditKind, EditModel]:
+        """Weights of every kind of edit."""
+        return fitted_models(*self.arrays())
 
 
 def rehearse(
