@@ -201,16 +201,12 @@ def _chosen(
 
     What reviewers found to be right goes, and what they found to be wrong is sure.
     """
-    wrong = [calibration.is_wrong(_key(flag), flag.label) for flag in flags]
-    judged = [
-        _with_probability(
-            flag, 1.0 if is_wrong else beliefs[ListName(str(flag.list))].probability_of(flag.score)
-        )
-        for flag, is_wrong in zip(flags, wrong, strict=True)
-        if is_wrong is not False
-    ]
-    likely = [flag for flag in judged if (flag.probability or 0.0) >= LEAST_PROBABILITY]
-    steps = [flag for flag in likely if flag.list == ListName.STEPS]
+    judged = _with_probabilities(
+        [f for f in flags if calibration.is_wrong(_key(f), f.label) is not False],
+        beliefs,
+        calibration,
+    )
+    steps = [flag for flag in judged if flag.list == ListName.STEPS and _is_likely(flag)]
     # A wrong name makes the order around it odd, too: told once, as what it is.
     told = [
         flag
@@ -218,15 +214,31 @@ def _chosen(
         if flag.list == ListName.STEPS
         or all(_shared_of_shorter(flag.span, step.span) <= SHARED for step in steps)
     ]
-    return (
-        [flag for flag in told if (flag.probability or 0.0) >= LEAST_PROBABILITY],
-        [flag for flag in told if (flag.probability or 0.0) < LEAST_PROBABILITY],
+    return [f for f in told if _is_likely(f)], [f for f in told if not _is_likely(f)]
+
+
+def _is_likely(flag: Flag) -> bool:
+    return (flag.probability or 0.0) >= LEAST_PROBABILITY
+
+
+def _with_probabilities(
+    flags: Sequence[Flag], beliefs: Mapping[ListName, "Belief"], calibration: EditCalibration
+) -> list[Flag]:
+    """Flags whose score are the log-odds of an error: the same scale in every list."""
+    log_odds_N = np.array([flag.score for flag in flags])
+    list_N = np.array([flag.list for flag in flags], dtype=object)
+    probability_N = np.array(
+        [bool(calibration.is_wrong(_key(flag), flag.label)) for flag in flags], dtype=float
     )
-
-
-def _with_probability(flag: Flag, probability: float) -> Flag:
-    """A flag whose score are the log-odds of that probability: the same scale in every list."""
-    return replace(flag, probability=probability, score=float(logit(np.array(probability))))
+    for name, belief in beliefs.items():
+        open_N = (list_N == name) & (probability_N == 0)
+        probability_N[open_N] = belief.probability(log_odds_N[open_N])
+    return [
+        replace(flag, probability=probability, score=score)
+        for flag, probability, score in zip(
+            flags, probability_N.tolist(), logit(probability_N).tolist(), strict=True
+        )
+    ]
 
 
 def _key(flag: Flag) -> ReviewedSpan:
@@ -251,10 +263,6 @@ class Belief:
     def probability(self, log_odds_N: FloatArray) -> FloatArray:
         """(N,), 0 to 1."""
         return marginal(self._z(log_odds_N) + self.move, self.deviation)
-
-    def probability_of(self, log_odds: float) -> float:
-        """Of one finding."""
-        return float(self.probability(np.array(log_odds)))
 
     def _z(self, log_odds_N: FloatArray) -> FloatArray:
         return self.curve.log_odds(log_odds_N, excess=self.excess)

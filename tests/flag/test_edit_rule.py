@@ -380,7 +380,8 @@ def test_decisions_on_a_list_make_its_probabilities_surer() -> None:
     curve = SHIPPED_CURVES[ListName.BOUNDARIES]
     before = Belief(curve=curve, excess=0.0, move=0.0, deviation=1.0)
     after = before.reviewed([(1.0, False), (0.5, False)])
-    assert after.probability_of(1.0) < 0.5 < before.probability_of(1.0)
+    log_odds_N = np.array([1.0])
+    assert after.probability(log_odds_N)[0] < 0.5 < before.probability(log_odds_N)[0]
     assert after.deviation < before.deviation
 
 
