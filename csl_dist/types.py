@@ -269,7 +269,7 @@ class Flag:
     """What models make of the span's frames; not how likely the flag is right."""
     why: str
     probability: float | None = None
-    """That it is an error; None where nothing honest can be said: other rules, other lists."""
+    """That it is an error; None by rules that do not say."""
     fix: str | None = None
     """An edit and its frames, such as `rename 10 20`; None of rules that only say where to look."""
     fix_label: str | None = None

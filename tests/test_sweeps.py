@@ -26,8 +26,9 @@ NUM_CHECKPOINTS = 12
 
 
 def flags_of(*spans: tuple[str, int, int]) -> pd.DataFrame:
-    """Flags without a probability."""
-    return pd.DataFrame(spans, columns=["video", "start", "stop"]).assign(probability=np.nan)
+    """Flags of steps without a probability."""
+    flags = pd.DataFrame(spans, columns=["video", "start", "stop"])
+    return flags.assign(probability=np.nan, list="steps")
 
 
 def test_top_is_settled_when_at_most_a_tenth_of_either_list_or_two_have_no_like() -> None:
@@ -42,6 +43,13 @@ def test_top_is_settled_when_at_most_a_tenth_of_either_list_or_two_have_no_like(
     repeated = pd.concat([before, moved], ignore_index=True)
     assert is_settled(repeated, repeated.head(50)), "only the first 50 are compared"
     assert is_settled(before[:0], before[:0])
+
+
+def test_order_which_labels_alone_decide_does_not_make_a_top_settled() -> None:
+    order = flags_of(*((f"o{i}", 10, 20) for i in range(45))).assign(list="order")
+    one, other = (flags_of(*((f"{name}{i}", 10, 20) for i in range(5))) for name in "ab")
+    assert not is_settled(pd.concat([order, one]), pd.concat([order, other]))
+    assert is_settled(pd.concat([order, one]), pd.concat([one, order[:9]]))
 
 
 def test_flags_that_are_about_even_come_and_go_in_a_settled_top() -> None:

@@ -84,7 +84,11 @@ def _changes(
     }
     if changed:
         words.append(f"scores of {len(changed)} video{'s' * (len(changed) > 1)}")
-    return tuple(words) or ("known errors, or skipped checkpoints",)
+    if old.rule_version != new.rule_version and old.config.flag.rule == new.config.flag.rule:
+        words.append("the rule of another version of csl_dist")
+    if old.num_reviewed != new.num_reviewed:
+        words.append(f"decisions on {new.num_reviewed} spans, {old.num_reviewed} before")
+    return tuple(words) or ("known errors, skipped checkpoints, or decisions of reviewers",)
 
 
 def _changed_settings(old: Mapping[str, Any], new: Mapping[str, Any], where: str = "") -> list[str]:

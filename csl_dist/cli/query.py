@@ -57,7 +57,10 @@ def query(
     kind: Annotated[
         str | None, typer.Option(help="mislabel, disorder, insert, missing or boundary.")
     ] = None,
-    min_score: Annotated[float | None, typer.Option(help="Least score.")] = None,
+    min_score: Annotated[
+        float | None,
+        typer.Option(help="Least score: of `edits` log-odds of an error, 0 is even."),
+    ] = None,
     from_seconds: Annotated[float | None, typer.Option("--from", help="Seconds.")] = None,
     to_seconds: Annotated[float | None, typer.Option("--to", help="Seconds.")] = None,
     frame: Annotated[

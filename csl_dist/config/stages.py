@@ -348,8 +348,8 @@ class FlagConfig:
     """For `edits`: a disagreement that is the same in most videos, of all or of one group, is told
     `once`, as a question of definition; `flag` leaves every place of it among the flags."""
     expected_error_rate: Share | None = None
-    """For `edits`: share of segments that are thought to be wrong; None: told from how many more
-    findings score high than in labels without errors."""
+    """For `edits`: share of steps that are thought to be wrong, which boundaries and order do not
+    count in; None: told from how many more findings score high than in labels without errors."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from csl_dist.flag.edit_reviews import ReviewedSpan, Verdict, verdicts_from_json
 from csl_dist.flag.edits.candidates import EditKind
 from csl_dist.flag.edits.emission import LateView, Preference, emission_of
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.findings import NO_EDIT, PREFERENCE_WEIGHT
-from csl_dist.flag.edits.lists import ListName
-from csl_dist.flag.edits.probability import EditModel, expected_right
+from csl_dist.flag.edits.lists import LIST_OF, ListName
+from csl_dist.flag.edits.probability import SHIPPED, EditModel, expected_right
 from csl_dist.flag.edits.rehearsal import Rehearsal
 from csl_dist.types import Flag, FloatArray, IntArray
 
-ReviewedSpan = tuple[str, int, int]
-"""Video, start and stop."""
+BY_HIGH_FINDINGS = "by how many findings score high"
 SHOWN = 20
 """Flags that the promise is about: what a reviewer looks at first."""
 
@@ -36,12 +36,20 @@ class Promise:
     budgets: tuple[tuple[float, float], ...]
     """Minutes of flagged footage, surest first, and the share of the wrong steps that they hold:
     for half of what all flags of steps find, and for all."""
-    by_list: dict[ListName, int]
-    """How many of the surest flags are of each list."""
+    by_list: dict[ListName, int] | None
+    """How many of the surest flags are of each list; None by an earlier rule, whose promise is
+    about steps alone."""
+    errors_known_by: str
+    """How it is known how many steps are wrong."""
 
     @classmethod
     def of(
-        cls, flags: Sequence[Flag], deviations: Mapping[ListName, float], expected_errors: float
+        cls,
+        flags: Sequence[Flag],
+        deviations: Mapping[ListName, float],
+        *,
+        expected_errors: float,
+        errors_known_by: str,
     ) -> "Promise":
         """From flags with their probabilities, and how many steps are wrong, flagged or not.
 
@@ -68,17 +76,31 @@ class Promise:
                 for i in (sorted({half, len(steps) - 1}) if steps else [])
             ),
             by_list={name: counts[name] for name in ListName if counts[name]},
+            errors_known_by=errors_known_by,
         )
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Promise":
         values = dict(data)
         # Until the rule's third version steps alone had a promise.
-        if values.pop("other_flags", None) is not None:
-            values["by_list"] = {ListName.STEPS: values["flags"]} if values["flags"] else {}
-        values["by_list"] = {ListName(name): count for name, count in values["by_list"].items()}
+        values.pop("other_flags", None)
+        by_list = values.get("by_list")
+        values["by_list"] = by_list and {ListName(name): n for name, n in by_list.items()}
+        values.setdefault("errors_known_by", BY_HIGH_FINDINGS)
         values["budgets"] = tuple((minutes, share) for minutes, share in values["budgets"])
         return cls(**values)
+
+    @property
+    def about(self) -> str:
+        """The flags that it is about, in words."""
+        if self.by_list is None:
+            return "of steps"
+        return f"({', '.join(f'{name} {count}' for name, count in self.by_list.items())})"
+
+    @property
+    def nothing(self) -> str:
+        """What no flag is of, where there is none."""
+        return "no step" if self.by_list is None else "nothing"
 
 
 def _probabilities(flags: Sequence[Flag], name: ListName) -> FloatArray:
@@ -93,19 +115,10 @@ class EditCalibration:
     families: tuple[str, ...]
     """The scorers of the committee."""
     rehearsal: Rehearsal
-    reviews: dict[ReviewedSpan, str | None] = field(default_factory=dict)
-    """What reviewers say that a span is; None where its label is right."""
+    reviews: dict[ReviewedSpan, Verdict] = field(default_factory=dict)
+    """What reviewers say of spans."""
     promise: Promise | None = None
     """None until the rule has been applied."""
-
-    def is_wrong(self, span: ReviewedSpan, label: str) -> bool | None:
-        """Whether reviewers found a span's label to be wrong; None where they did not look.
-
-        A label that was corrected since to what they said is right.
-        """
-        if span not in self.reviews:
-            return None
-        return self.reviews[span] not in (None, label)
 
     def preference_of(self, families: Sequence[LateView], labels_T: IntArray) -> FloatArray:
         """The part of suspicion (T,) that models alone decide: of frames that no edit covers."""
@@ -130,7 +143,7 @@ class EditCalibration:
             "preference": asdict(learnt.preference),
             "planted_in": learnt.num_videos,
             "planted_errors": learnt.num_errors,
-            "reviews": [[*span, label] for span, label in sorted(self.reviews.items())],
+            "reviews": [[*span, asdict(self.reviews[span])] for span in sorted(self.reviews)],
             "promise": self.promise and asdict(self.promise),
         }
 
@@ -141,6 +154,9 @@ class EditCalibration:
                 offset=model["offset"],
                 weights_K=np.array([model["weights"][name] for name in COLUMNS]),
             )
+            # Earlier versions of the rule fitted others, too, which no curve knows.
+            if LIST_OF[EditKind(kind)] is ListName.STEPS
+            else SHIPPED[EditKind(kind)]
             for kind, model in data["models"].items()
         }
         return cls(
@@ -152,7 +168,7 @@ class EditCalibration:
                 num_videos=data["planted_in"],
                 num_errors=data["planted_errors"],
             ),
-            reviews={(video, start, stop): label for video, start, stop, label in data["reviews"]},
+            reviews=verdicts_from_json(data["reviews"]),
             promise=data["promise"] and Promise.from_json(data["promise"]),
         )
 
@@ -167,13 +183,12 @@ class EditCalibration:
         if promise is None:
             return how
         if promise.flags == 0:
-            return f"nothing is likelier wrong than right ({how})"
-        lists = ", ".join(f"{name} {count}" for name, count in promise.by_list.items())
+            return f"{promise.nothing} is likelier wrong than right ({how})"
         right = (
-            f"the one flag ({lists}) is right with a probability of {promise.right:.0%}"
+            f"the one flag {promise.about} is right with a probability of {promise.right:.0%}"
             if promise.flags == 1
-            else f"of the first {promise.flags} flags ({lists}) about {round(promise.low)} to "
-            f"{round(promise.high)} are right"
+            else f"of the first {promise.flags} flags {promise.about} about {round(promise.low)} "
+            f"to {round(promise.high)} are right"
         )
         if not promise.budgets:
             return f"{right} ({how})"
@@ -182,8 +197,8 @@ class EditCalibration:
             for minutes, share in promise.budgets
         )
         return (
-            f"{right}; about {round(promise.expected_errors)} steps are wrong in all, as more "
-            f"findings score high than in labels without errors, and {budgets} of them ({how})"
+            f"{right}; about {round(promise.expected_errors)} steps are wrong in all, "
+            f"{promise.errors_known_by}, and {budgets} of them ({how})"
         )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from csl_dist.config import FlagConfig
 from csl_dist.flag.edit_calibration import EditCalibration
+from csl_dist.flag.edit_reviews import Verdict
 from csl_dist.flag.edits.candidates import Edit, EditKind
 from csl_dist.flag.edits.emission import Emission
 from csl_dist.flag.edits.evidence import COLUMNS
@@ -67,13 +68,17 @@ class VideoFindings:
 
     flags: list[Flag]
     """All that is worth a look, whether it will be flagged or lies below the line."""
+    verdicts: list[bool | None]
+    """Whether reviewers found that the labels are wrong there, by flag; None where they did not
+    say."""
     suspicion_T: FloatArray
     """The score of its frames: the largest log-odds of a change of steps or boundaries there, and
     how much models prefer another label. NaN without a label."""
     log_odds: dict[ListName, FloatArray]
     """Of every finding (N,), by list."""
     reviewed: dict[ListName, list[tuple[float, bool]]]
-    """Log-odds of findings that were reviewed, and whether the labels are wrong there."""
+    """Log-odds of findings that were reviewed, and whether the labels are wrong there; without
+    errors that were corrected since."""
     num_segments: int
     """Labelled ones."""
     file_gains: dict[str, float]
@@ -110,10 +115,21 @@ def video_findings(
         name: [with_doubt(f, statistics) for f in found if f.list_name is name] for name in ListName
     }
 
-    def is_wrong(finding: Finding) -> bool | None:
+    def verdict_on(finding: Finding) -> Verdict | None:
         edit = finding.edit
-        return calibration.is_wrong((annotation.video, edit.start, edit.stop), classes[edit.label])
+        return calibration.reviews.get((annotation.video, edit.start, edit.stop))
 
+    def is_wrong(finding: Finding) -> bool | None:
+        verdict = verdict_on(finding)
+        if verdict is None:
+            return None
+        return verdict.is_wrong(finding.list_name, annotation.labels_T, classes)
+
+    def was_corrected(finding: Finding) -> bool:
+        verdict = verdict_on(finding)
+        return verdict is not None and verdict.is_corrected(annotation.labels_T, classes)
+
+    worth_a_look = [f for own in lists.values() for f in own if f.log_odds > LEAST_LOG_ODDS]
     rows = [i for i, edit in enumerate(edits) if not is_swap(edit)]
     suspicion_T = frame_log_odds(
         [edits[i] for i in rows], log_odds_N[rows], annotation.num_frames
@@ -130,14 +146,17 @@ def video_findings(
                 rival=near_rival(f, edits, log_odds_N),
                 doubt=doubt_of(f, statistics),
             )
-            for own in lists.values()
-            for f in own
-            if f.log_odds > LEAST_LOG_ODDS
+            for f in worth_a_look
         ],
+        verdicts=[is_wrong(f) for f in worth_a_look],
         suspicion_T=np.where(annotation.labels_T == UNLABELLED, np.nan, suspicion_T),
         log_odds={name: np.array([f.log_odds for f in own]) for name, own in lists.items()},
         reviewed={
-            name: [(f.log_odds, wrong) for f in own if (wrong := is_wrong(f)) is not None]
+            name: [
+                (f.log_odds, wrong)
+                for f in own
+                if (wrong := is_wrong(f)) is not None and not was_corrected(f)
+            ]
             for name, own in lists.items()
         },
         num_segments=num_segments,

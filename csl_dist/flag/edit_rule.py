@@ -11,8 +11,9 @@ import numpy as np
 
 from csl_dist.config import FlagConfig
 from csl_dist.errors import DataError
-from csl_dist.flag.edit_calibration import EditCalibration, Promise, ReviewedSpan
+from csl_dist.flag.edit_calibration import BY_HIGH_FINDINGS, EditCalibration, Promise
 from csl_dist.flag.edit_findings import VideoFindings, video_findings
+from csl_dist.flag.edit_reviews import corrected_log_odds
 from csl_dist.flag.edits.conventions import Convention, conventions_of
 from csl_dist.flag.edits.emission import LateView, emission_of, first_late, late_view
 from csl_dist.flag.edits.files import best_files
@@ -35,7 +36,7 @@ from csl_dist.predict.published import Trajectory
 from csl_dist.score.formulas import trajectory_blocks
 from csl_dist.types import UNLABELLED, Annotation, Flag, FloatArray, IntArray, Span, rate_of
 
-RULE_VERSION = 3
+RULE_VERSION = 4
 """Goes up with every change of what the rule makes of the same input: whoever audits a root of
 before gets another audit, and not the findings of an earlier csl_dist."""
 LEAST_PROBABILITY = 0.5
@@ -165,10 +166,11 @@ def edit_flags(
         ordered = beside.submit(order_scores, others.videos)
         found = each(look, audited)
         order = ordered.result()
-    beliefs = {name: _belief(found, name, config) for name in ListName}
+    corrected = corrected_log_odds(calibration.reviews, look.labels, classes)
+    beliefs = {name: _belief(found, name, config, corrected[name]) for name in ListName}
     flags, below = [], []
     for own in found:
-        chosen, left = _chosen(own.flags, beliefs, calibration)
+        chosen, left = _chosen(own, beliefs)
         flags += chosen
         below += left
     conventions: list[Convention] = []
@@ -176,9 +178,13 @@ def edit_flags(
         conventions, members = conventions_of(flags, videos, classes)
         below += [flags[i] for i in sorted(members)]
         flags = [flag for i, flag in enumerate(flags) if i not in members]
-    steps = beliefs[ListName.STEPS].probability(_log_odds(found, ListName.STEPS))
     promise = Promise.of(
-        flags, {name: belief.deviation for name, belief in beliefs.items()}, float(steps.sum())
+        flags,
+        {name: belief.deviation for name, belief in beliefs.items()},
+        expected_errors=_expected_errors(found, beliefs[ListName.STEPS]),
+        errors_known_by=(
+            BY_HIGH_FINDINGS if config.expected_error_rate is None else "by expected_error_rate"
+        ),
     )
     gains = {a.video: own.file_gains for a, own in zip(audited, found, strict=True)}
     return EditDecision(
@@ -195,17 +201,14 @@ def edit_flags(
 
 
 def _chosen(
-    flags: Sequence[Flag], beliefs: Mapping[ListName, "Belief"], calibration: EditCalibration
+    found: VideoFindings, beliefs: Mapping[ListName, "Belief"]
 ) -> tuple[list[Flag], list[Flag]]:
     """One video's findings in two: what is flagged, and what lies below the line.
 
     What reviewers found to be right goes, and what they found to be wrong is sure.
     """
-    judged = _with_probabilities(
-        [f for f in flags if calibration.is_wrong(_key(f), f.label) is not False],
-        beliefs,
-        calibration,
-    )
+    both = zip(found.flags, found.verdicts, strict=True)
+    judged = _with_probabilities([(f, wrong) for f, wrong in both if wrong is not False], beliefs)
     steps = [flag for flag in judged if flag.list == ListName.STEPS and _is_likely(flag)]
     # A wrong name makes the order around it odd, too: told once, as what it is.
     told = [
@@ -222,14 +225,16 @@ def _is_likely(flag: Flag) -> bool:
 
 
 def _with_probabilities(
-    flags: Sequence[Flag], beliefs: Mapping[ListName, "Belief"], calibration: EditCalibration
+    judged: Sequence[tuple[Flag, bool | None]], beliefs: Mapping[ListName, "Belief"]
 ) -> list[Flag]:
-    """Flags whose score are the log-odds of an error: the same scale in every list."""
+    """Flags whose score are the log-odds of an error: the same scale in every list.
+
+    Each comes with whether reviewers found it right; None where they did not say.
+    """
+    flags = [flag for flag, _ in judged]
     log_odds_N = np.array([flag.score for flag in flags])
     list_N = np.array([flag.list for flag in flags], dtype=object)
-    probability_N = np.array(
-        [bool(calibration.is_wrong(_key(flag), flag.label)) for flag in flags], dtype=float
-    )
+    probability_N = np.array([bool(wrong) for _, wrong in judged], dtype=float)
     for name, belief in beliefs.items():
         open_N = (list_N == name) & (probability_N == 0)
         probability_N[open_N] = belief.probability(log_odds_N[open_N])
@@ -239,10 +244,6 @@ def _with_probabilities(
             flags, probability_N.tolist(), logit(probability_N).tolist(), strict=True
         )
     ]
-
-
-def _key(flag: Flag) -> ReviewedSpan:
-    return flag.video, flag.span.start, flag.span.stop
 
 
 def _shared_of_shorter(a: Span, b: Span) -> float:
@@ -272,14 +273,23 @@ class Belief:
         share = min(rate * num_segments / len(every_N), 1 - 1e-6)
         return replace(self, move=move_to_share(sigmoid(self._z(every_N)), share))
 
-    def reviewed(self, decisions: Sequence[tuple[float, bool]]) -> "Belief":
-        """The same after decisions on findings: their log-odds, and whether each is an error."""
-        log_odds_R, wrong_R = (np.array(values) for values in zip(*decisions, strict=True))
-        move, deviation = move_by_reviews(self._z(log_odds_R) + self.move, wrong_R)
+    def reviewed(
+        self, decisions: Sequence[tuple[float, bool]], corrected: Sequence[float] = ()
+    ) -> "Belief":
+        """The same after decisions on findings: their log-odds, and whether each is an error.
+
+        `corrected`: log-odds of an error that errors had before they were corrected.
+        """
+        log_odds_R = np.array([log_odds for log_odds, _ in decisions])
+        z_R = np.concatenate([self._z(log_odds_R) + self.move, corrected])
+        wrong_R = np.array([wrong for _, wrong in decisions] + [True] * len(corrected))
+        move, deviation = move_by_reviews(z_R, wrong_R)
         return replace(self, move=self.move + move, deviation=deviation)
 
 
-def _belief(found: Sequence[VideoFindings], name: ListName, config: FlagConfig) -> Belief:
+def _belief(
+    found: Sequence[VideoFindings], name: ListName, config: FlagConfig, corrected: Sequence[float]
+) -> Belief:
     """What all findings of a list, the config and reviewers say of how many errors there are."""
     every_N, curve = _log_odds(found, name), SHIPPED_CURVES[name]
     excess = curve.excess(every_N)
@@ -288,7 +298,16 @@ def _belief(found: Sequence[VideoFindings], name: ListName, config: FlagConfig) 
     if rate is not None and name is ListName.STEPS and len(every_N):
         belief = belief.told(rate, every_N, sum(own.num_segments for own in found))
     decisions = [one for own in found for one in own.reviewed[name]]
-    return belief.reviewed(decisions) if decisions else belief
+    return belief.reviewed(decisions, corrected) if decisions or corrected else belief
+
+
+def _expected_errors(found: Sequence[VideoFindings], steps: Belief) -> float:
+    """Wrong steps: by probability, and where reviewers decided, by what they found."""
+    decisions = [one for own in found for one in own.reviewed[ListName.STEPS]]
+    by_model_R = steps.probability(np.array([log_odds for log_odds, _ in decisions]))
+    right = sum(wrong for _, wrong in decisions)
+    every_N = steps.probability(_log_odds(found, ListName.STEPS))
+    return float(every_N.sum() - by_model_R.sum()) + right
 
 
 def _log_odds(found: Sequence[VideoFindings], name: ListName) -> FloatArray:

@@ -62,6 +62,10 @@ class AuditRecord:
     """The audit whose labels this one corrected; None for an audit of the dataset's own labels."""
     sweep: Sweep | None = None
     """None for an audit that rests on all checkpoints."""
+    rule_version: int | None = None
+    """Of the rule `edits`; None by others, and where it was not kept yet."""
+    num_reviewed: int = 0
+    """Spans on which decisions of reviewers went in."""
 
     def as_json(self) -> dict[str, Any]:
         content = {name: getattr(self, name) for name in self.__dataclass_fields__}

@@ -4,6 +4,8 @@ from typing import Any
 
 import pandas as pd
 
+from csl_dist.flag.edits.lists import ListName
+
 TOP = 50
 """Flags that are compared, worst first."""
 MOST_CHANGED = 0.1
@@ -19,8 +21,10 @@ def is_settled(before: pd.DataFrame, now: pd.DataFrame) -> bool:
 
     At most a tenth of the first 50 flags of either list, or two, have no like among the first 50 of
     the other; flags are alike that lie in one video and share half of the frames of the longer one.
-    A change of flags that are no more than even is none.
+    A change of flags that are no more than even is none. Order is left out: it rests on labels
+    alone, which are the same in both.
     """
+    before, now = (flags[flags.list != ListName.ORDER] for flags in (before, now))
     return all(
         num_changed(_likely(first), second) <= max(FEW, MOST_CHANGED * len(first.head(TOP)))
         for first, second in ((before, now), (now, before))

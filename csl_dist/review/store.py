@@ -123,6 +123,16 @@ class Review(NewReview):
     when: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedSpan:
+    """What reviewers agree on about a span: the last of their decisions."""
+
+    revision: int
+    """The audit that the reviewer looked at."""
+    decision: Decision
+    edits: tuple[SpanEdit, ...]
+
+
 class ReviewStore:
     """The decisions on one audit."""
 
@@ -238,11 +248,10 @@ def of_revision(revision: int | None) -> Callable[[Review], SpanKey | None]:
     return lambda review: review.span if revision in (None, review.revision) else None
 
 
-def judged_spans(root: str) -> dict[SpanKey, str | None]:
-    """The right label of spans that reviewers of any audit agree on; None for the annotated one.
+def judged_spans(root: str) -> dict[SpanKey, JudgedSpan]:
+    """Spans of which reviewers of any audit agree whether they are an error.
 
-    Of a decision that changes several spans it is the first one's label. From the database in a
-    root on this machine; of other databases the root knows nothing.
+    From the database in a root on this machine; of other databases the root knows nothing.
     """
     if "://" in Storage(root).url or not (Path(Storage(root).url) / RunPaths.REVIEWS).exists():
         return {}
@@ -250,10 +259,12 @@ def judged_spans(root: str) -> dict[SpanKey, str | None]:
     store.create()
     judged = {}
     for span, reviews in CurrentDecisions(store, of_revision(None)).by_span().items():
-        sure = [r for r in reviews if r.decision not in (Decision.UNSURE, Decision.ORDER)]
-        labels = {r.changes[0].label if r.changes else None for r in sure}
-        if len(labels) == 1:
-            judged[span] = labels.pop()
+        sure = [r for r in reviews if r.decision is not Decision.UNSURE]
+        if len({r.decision in ERRORS for r in sure}) == 1:
+            last = sure[-1]
+            judged[span] = JudgedSpan(
+                revision=last.revision, decision=last.decision, edits=last.changes
+            )
     return judged
 
 

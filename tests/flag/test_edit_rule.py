@@ -5,6 +5,7 @@ Eight videos of six steps, two a person; one more trains. The models know the tr
 
 import io
 import json
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -28,13 +29,14 @@ from csl_dist.evaluate.metrics import flag_metrics
 from csl_dist.export import export
 from csl_dist.flag.edit_calibration import EditCalibration
 from csl_dist.flag.edit_findings import doubt_of, fix_of, near_rival
+from csl_dist.flag.edit_reviews import corrected_log_odds
 from csl_dist.flag.edit_rule import Belief, learnt_edits
 from csl_dist.flag.edits.candidates import Edit, EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.findings import Finding
 from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
 from csl_dist.flag.edits.lists import ListName
-from csl_dist.flag.edits.probability import SHIPPED_CURVES
+from csl_dist.flag.edits.probability import SHIPPED, SHIPPED_CURVES
 from csl_dist.pipeline import put_run
 from csl_dist.report.page import render
 from csl_dist.review.store import Decision, NewReview, store_of
@@ -311,7 +313,23 @@ def test_calibration_says_how_many_flags_are_right(audit: Audit) -> None:
     del content["promise"]["by_list"]
     content["promise"] |= {"flags": 2, "other_flags": {"boundaries": 1, "order": 0}}
     sentence = EditCalibration.from_json(content).sentence()
-    assert "of the first 2 flags (steps 2) about" in sentence, "an audit by an earlier rule"
+    assert "of the first 2 flags of steps about" in sentence, "an audit by an earlier rule"
+    content["promise"]["flags"] = 0
+    sentence = EditCalibration.from_json(content).sentence()
+    assert sentence.startswith("no step is likelier wrong than right"), "others may be flagged"
+
+
+def test_weights_of_boundaries_and_order_that_an_earlier_rule_fitted_are_not_used(
+    audit: Audit,
+) -> None:
+    content = json.loads(json.dumps(audit.calibration().as_json()))
+    for model in content["models"].values():
+        model["offset"] -= 3
+    models = EditCalibration.from_json(content).rehearsal.models
+    for kind in (EditKind.BOUNDARY, EditKind.SWAP):
+        assert models[kind].offset == SHIPPED[kind].offset, kind
+    fitted = audit.calibration().rehearsal.models[EditKind.RENAME]
+    assert models[EditKind.RENAME].offset == pytest.approx(fitted.offset - 3)
 
 
 def test_flag_goes_once_its_fix_is_made(tmp_path: Path) -> None:
@@ -367,13 +385,33 @@ def test_decisions_of_reviewers_move_probabilities_and_settle_spans(tmp_path: Pa
     assert after.flags(video=MOVED).empty, "a reviewer found it right"
     assert flag_of(after, MISSED).probability > flag_of(before, MISSED).probability
     assert "2 spans were reviewed" in after.calibration().sentence()
-    span = segment(RENAMED, 2)
-    key = (RENAMED, span.start, span.stop)
     calibration = after.calibration()
-    assert calibration.is_wrong(key, "close")
-    assert calibration.is_wrong(key, "tie") is False, "corrected as the reviewer said"
-    assert calibration.is_wrong((RENAMED, 0, 5), "clean") is None
-    assert EditCalibration.from_json(calibration.as_json()).reviews == calibration.reviews
+    again = EditCalibration.from_json(json.loads(json.dumps(calibration.as_json())))
+    assert again.reviews == calibration.reviews
+    verdict = calibration.reviews[RENAMED, *_ends(segment(RENAMED, 2))]
+    assert verdict.flagged is not None
+    assert verdict.flagged[0] == "steps"
+    assert _sigmoid(verdict.flagged[1]) == pytest.approx(flag_of(before, RENAMED).probability)
+    assert calibration.promise.expected_errors >= 1, "the one that a reviewer confirmed"
+
+    # Once it is corrected no finding tells of it, but it still speaks for the others.
+    labels_T = annotated_labels(RENAMED)
+    span = segment(RENAMED, 2)
+    labels_T[span.start : span.stop] = CLASSES.index("tie")
+    (tmp_path / "fixed").mkdir()
+    (tmp_path / "fixed" / f"{RENAMED}.txt").write_text(builder.label_text(names_of(labels_T)))
+    fixed = relabel(root, tmp_path / "fixed").after
+    assert fixed.flags(video=RENAMED).empty
+    corrected = corrected_log_odds(fixed.calibration().reviews, {RENAMED: labels_T}, CLASSES)
+    assert corrected["steps"] == [verdict.flagged[1]]
+
+
+def _ends(span: Span) -> tuple[int, int]:
+    return span.start, span.stop
+
+
+def _sigmoid(z: float) -> float:
+    return 1 / (1 + math.exp(-z))
 
 
 def test_decisions_on_a_list_make_its_probabilities_surer() -> None:
@@ -383,6 +421,8 @@ def test_decisions_on_a_list_make_its_probabilities_surer() -> None:
     log_odds_N = np.array([1.0])
     assert after.probability(log_odds_N)[0] < 0.5 < before.probability(log_odds_N)[0]
     assert after.deviation < before.deviation
+    corrected = before.reviewed([(1.0, False), (0.5, False)], [1.0] * 6)
+    assert corrected.probability(log_odds_N)[0] > before.probability(log_odds_N)[0], "6 of 8 right"
 
 
 def test_other_labels_of_the_same_person_change_nothing_that_a_video_is_judged_by() -> None:

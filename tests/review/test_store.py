@@ -32,6 +32,7 @@ from csl_dist.review.store import (
     Review,
     ReviewStore,
     is_disputed,
+    judged_spans,
     of_revision,
     store_of,
 )
@@ -368,3 +369,25 @@ def test_database_that_gave_no_answer_is_not_waited_for_by_one_request_after_the
     now[0] += review_database.SILENT_SECONDS
     with review_database.storage_errors(engine):
         pass
+
+
+@pytest.mark.parametrize(
+    ("decisions", "expected"),
+    [
+        ([Decision.ORDER], Decision.ORDER),
+        ([Decision.CORRECT, Decision.ORDER], None),
+        ([Decision.WRONG, Decision.ORDER], Decision.ORDER),
+        ([Decision.CORRECT, Decision.UNSURE], Decision.CORRECT),
+        ([Decision.UNSURE], None),
+    ],
+)
+def test_span_is_judged_where_reviewers_agree_whether_it_is_an_error(
+    tmp_path: Path, decisions: list[Decision], expected: Decision | None
+) -> None:
+    store = store_of(str(tmp_path), None)
+    store.create()
+    for number, decision in enumerate(decisions):
+        label = "b" if decision is Decision.WRONG else None
+        store.append(review(decision=decision, label=label, reviewer=str(number)))
+    judged = judged_spans(str(tmp_path))
+    assert [one.decision for one in judged.values()] == ([] if expected is None else [expected])
