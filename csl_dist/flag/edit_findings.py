@@ -175,7 +175,8 @@ def doubt_of(finding: Finding, statistics: Statistics) -> str | None:
     """
     if finding.list_name is not ListName.STEPS:
         return None
-    if statistics.number_C[finding.edit.label] == 0:
+    present = [finding.edit.label, finding.edit.last_label]
+    if (statistics.number_C[present] == 0).any():
         return "No other person's labels have this step, so that models never saw it"
     value = dict(zip(COLUMNS, finding.evidence_K.tolist(), strict=True))
     if value["least_family"] < OPPOSED or value["late_share"] < LEAST_AGREEING:

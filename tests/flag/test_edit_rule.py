@@ -253,6 +253,7 @@ def test_finding_that_scorers_disagree_on_is_ambiguous() -> None:
         start=0,
         stop=4,
         label=0,
+        last_label=0,
         new_label=1,
         place=0,
         segments=(),

@@ -82,6 +82,7 @@ def candidate_edits(
         edits += _deletions(context, i)
         edits += _insertions(context, i)
         if i in pairs:
+            edits += _between(context, i)
             edits += _boundaries(context, i)
             edits.append(_swap(context, i))
     return edits
@@ -173,6 +174,52 @@ def _insertions(context: _Context, i: int) -> Iterator[Edit]:
         yield max(ends, key=lambda edit: edit.quick_gain)
 
 
+def _between(context: _Context, i: int) -> Iterator[Edit]:
+    """The best step between segments i and i + 1, of frames of both."""
+    first, second = context.segments[i], context.segments[i + 1]
+    C, G = context.statistics.num_classes, context.statistics.bigram_CC
+    if min(first.num_frames, second.num_frames) < LEAST_FRAMES + 1:
+        return
+    over_TC, over_next_TC = (
+        (sum_TC - sum_TC[0]) - (sum_TC[:, own.label] - sum_TC[0, own.label])[:, None]
+        for own in (first, second)
+        for sum_TC in [context.emission.sum_TC[own.start : own.stop + 1]]
+    )
+    end_C, low_C, _ = largest_ends(over_TC)
+    start_C, _, high_C = largest_starts(over_next_TC)
+    duration_C = (
+        context.durations(np.arange(C), (first.num_frames - low_C + high_C).astype(float))
+        + context.durations(first.label, low_C.astype(float))
+        + context.durations(second.label, (second.num_frames - high_C).astype(float))
+        - context.durations(first.label, float(first.num_frames))
+        - context.durations(second.label, float(second.num_frames))
+    )
+    grammar_C = G[first.label, :C] + G[:C, second.label] - G[first.label, second.label]
+    total_C = EMISSION_WEIGHT * (end_C + start_C) + grammar_C + DURATION_WEIGHT * duration_C
+    total_C[[first.label, second.label]] = -np.inf
+    best = int(total_C.argmax())
+    if not np.isfinite(total_C[best]):
+        return
+    start, stop = first.start + int(low_C[best]), second.start + int(high_C[best])
+    parts = [
+        Segment(first.start, start, first.label),
+        Segment(start, stop, best),
+        Segment(stop, second.stop, second.label),
+    ]
+    yield Edit(
+        kind=EditKind.INSERT,
+        start=start,
+        stop=stop,
+        label=first.label,
+        last_label=second.label,
+        new_label=best,
+        place=second.start,
+        segments=tuple(merged([*context.segments[:i], *parts, *context.segments[i + 2 :]])),
+        changed_share=(stop - start) / (first.num_frames + second.num_frames),
+        quick_gain=float(total_C[best]),
+    )
+
+
 def _boundaries(context: _Context, i: int) -> Iterator[Edit]:
     """The best other place between segments i and i + 1; both keep a frame."""
     first, second = context.segments[i], context.segments[i + 1]
@@ -204,6 +251,7 @@ def _boundaries(context: _Context, i: int) -> Iterator[Edit]:
         start=start,
         stop=stop,
         label=second.label if forward else first.label,
+        last_label=second.label if forward else first.label,
         new_label=first.label if forward else second.label,
         place=new_place,
         segments=tuple(segments),
@@ -229,6 +277,7 @@ def _swap(context: _Context, i: int) -> Edit:
         start=first.start,
         stop=second.stop,
         label=first.label,
+        last_label=second.label,
         new_label=second.label,
         place=second.start,
         segments=tuple(segments),
@@ -257,6 +306,7 @@ def _relabelling(
         start=start,
         stop=stop,
         label=own.label,
+        last_label=own.label,
         new_label=new_label,
         place=start,
         segments=tuple(merged([*context.segments[:i], *parts, *context.segments[i + 1 :]])),
@@ -335,17 +385,20 @@ def _emission_evidence(edit: Edit, emission: Emission, entropy_sum_T: FloatArray
     a, b = edit.start, edit.stop
     if edit.kind is EditKind.SWAP:
         return _swap_emission(edit, emission, entropy_sum_T)
-    y, c = edit.label, edit.new_label
+    y, z, c = edit.label, edit.last_label, edit.new_label
+    m = edit.place if y != z else a
     num, num_frames = b - a, len(emission.logp_TC)
-    gain_T = emission.logp_TC[a:b, c] - emission.logp_TC[a:b, y]
+    own_T = np.concatenate([emission.logp_TC[a:m, y], emission.logp_TC[m:b, z]])
+    gain_T = emission.logp_TC[a:b, c] - own_T
     over_T = emission.sum_TC[:, c] - emission.sum_TC[:, y]
-    total = float(over_T[b] - over_T[a])
+    over_last_T = emission.sum_TC[:, c] - emission.sum_TC[:, z]
+    total = float((over_last_T[b] - over_last_T[m]) + (over_T[m] - over_T[a]))
     first, last = max(0, a - num), min(num_frames, b + num)
     num_outside = (a - first) + (last - b)
-    outside = float(over_T[a] - over_T[first] + over_T[last] - over_T[b])
+    outside = float((over_T[a] - over_T[first]) + (over_last_T[last] - over_last_T[b]))
     contrast = total / num - outside / num_outside if num_outside else 0.0
-    family_F = _span_gain(emission.family_sum_FTC, a, b, c, y)
-    late_E = _span_gain(emission.late_sum_ETC, a, b, c, y)
+    family_F = _span_gain(emission.family_sum_FTC, (a, m, b), (y, z, c))
+    late_E = _span_gain(emission.late_sum_ETC, (a, m, b), (y, z, c))
     root = float(np.sign(total) * np.sqrt(abs(total)))
     return [
         total / num,
@@ -353,7 +406,13 @@ def _emission_evidence(edit: Edit, emission: Emission, entropy_sum_T: FloatArray
         min(max(root, -2 * BOUND), 2 * BOUND),
         min(max(float(family_F.min()), -BOUND), BOUND),
         np.count_nonzero(late_E > 0) / len(late_E),
-        float(emission.sum_TC[a, y] - emission.sum_TC[b, y]) / num,
+        float(
+            emission.sum_TC[m, z]
+            - emission.sum_TC[b, z]
+            + emission.sum_TC[a, y]
+            - emission.sum_TC[m, y]
+        )
+        / num,
         float(entropy_sum_T[b] - entropy_sum_T[a]) / num,
         contrast,
     ]
@@ -381,16 +440,21 @@ def _swap_emission(edit: Edit, emission: Emission, entropy_sum_T: FloatArray) ->
 def _position_evidence(edit: Edit, position_CT: FloatArray) -> float:
     a, b = edit.start, edit.stop
     if edit.kind is not EditKind.SWAP:
-        return float((position_CT[edit.new_label, a:b] - position_CT[edit.label, a:b]).mean())
+        m = edit.place if edit.label != edit.last_label else a
+        own_T = np.concatenate([position_CT[edit.label, a:m], position_CT[edit.last_label, m:b]])
+        return float((position_CT[edit.new_label, a:b] - own_T).mean())
     cut, new_cut = edit.place, a + b - edit.place
     now = position_CT[edit.label, a:cut].sum() + position_CT[edit.new_label, cut:b].sum()
     then = position_CT[edit.new_label, a:new_cut].sum() + position_CT[edit.label, new_cut:b].sum()
     return float((then - now) / (b - a))
 
 
-def _span_gain(sum_FTC: FloatArray, a: int, b: int, c: int, y: int) -> FloatArray:
-    """Mean gain per frame (F,) of class c over y in frames [a, b)."""
+def _span_gain(
+    sum_FTC: FloatArray, places: tuple[int, int, int], labels: tuple[int, int, int]
+) -> FloatArray:
+    """Mean gain per frame (F,) of class c in frames [a, b), over y up to m, and then over z."""
+    (a, m, b), (y, z, c) = places, labels
     c_F = sum_FTC[:, b, c] - sum_FTC[:, a, c]
-    y_F = sum_FTC[:, b, y] - sum_FTC[:, a, y]
-    gain_F: FloatArray = (c_F - y_F) / (b - a)
+    own_F = (sum_FTC[:, b, z] - sum_FTC[:, m, z]) + (sum_FTC[:, m, y] - sum_FTC[:, a, y])
+    gain_F: FloatArray = (c_F - own_F) / (b - a)
     return gain_F

@@ -8,6 +8,7 @@ claim: `evidence.py` weighs it. The quick gain that chooses among places and nam
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 
 import numpy as np
 
@@ -30,7 +31,7 @@ class EditKind(StrEnum):
     DELETE = "delete"
     """A segment becomes part of a neighbour."""
     INSERT = "insert"
-    """A step is put inside a segment, or at one of its ends."""
+    """A step is put inside a segment, at one of its ends, or between two that share its frames."""
     BOUNDARY = "boundary"
     """The place between two segments moves."""
     SWAP = "swap"
@@ -45,10 +46,13 @@ class Edit:
     start: int
     stop: int
     label: int
+    last_label: int
+    """Of the last of them, which differs where two segments change."""
     new_label: int
     """For a swap: the name of the second segment."""
     place: int
-    """For a boundary: where it would be; for a swap: where it is; else the start."""
+    """For a boundary: where it would be; where two segments change: where they meet; else the
+    start."""
     segments: tuple[Segment, ...]
     """The whole annotation after the edit."""
     changed_share: float
@@ -106,13 +110,15 @@ def candidate_edits(
     context = _Context(segments, emission, statistics, fps)
     pairs = set(neighbour_pairs(segments))
     renames, deletions = _renames(context), _deletions(context)
-    insertions = _insertions(context)
+    steps = _best_steps(context)
+    insertions, between = _insertions(context, steps), _between(context, steps, pairs)
     edits: list[Edit] = []
     for i in context.places:
         edits += renames.get(i, [])
         edits += deletions.get(i, [])
         edits += insertions.get(i, [])
         if i in pairs:
+            edits += between.get(i, [])
             edits += _boundaries(context, i)
             edits.append(_swap(context, i))
     return edits
@@ -184,30 +190,48 @@ def _deletions(context: _Context) -> dict[int, list[Edit]]:
     return edits
 
 
-def _insertions(context: _Context) -> dict[int, list[Edit]]:
-    """The best step inside each segment, and the best one at one of its ends."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _BestSteps:
+    """The best step of every class in each segment that has room for one.
+
+    Along the second axis: inside, at the start, at the end. Frames are counted from the segment's
+    start.
+    """
+
+    places_L: IntArray
+    """Of these segments, among the labelled ones."""
+    gain_L3C: FloatArray
+    low_L3C: IntArray
+    high_L3C: IntArray
+
+
+def _best_steps(context: _Context) -> _BestSteps:
     long_L = np.flatnonzero(context.frames_L >= LEAST_FRAMES + 1)
-    if len(long_L) == 0:
-        return {}
-    C, G = context.num_classes, context.bigram_CC
-    y_L, frames_L = context.label_L[long_L], context.frames_L[long_L]
-    before_L, after_L = context.before_L[long_L], context.after_L[long_L]
-    # Along the second axis: inside, at the start, at the end.
-    gain_L3C, low_L3C, high_L3C = (
-        np.array(parts)
-        for parts in zip(
-            *(
-                _best_places(context.sum_TC[start : stop + 1], y)
-                for start, stop, y in zip(
-                    context.start_L[long_L].tolist(),
-                    context.stop_L[long_L].tolist(),
-                    y_L.tolist(),
-                    strict=True,
-                )
-            ),
+    found = [
+        _best_places(context.sum_TC[start : stop + 1], y)
+        for start, stop, y in zip(
+            context.start_L[long_L].tolist(),
+            context.stop_L[long_L].tolist(),
+            context.label_L[long_L].tolist(),
             strict=True,
         )
+    ]
+    parts = zip(*found, strict=True) if found else [np.empty((0, 3, context.num_classes))] * 3
+    gain_L3C, low_L3C, high_L3C = (np.array(part) for part in parts)
+    return _BestSteps(
+        places_L=long_L,
+        gain_L3C=gain_L3C,
+        low_L3C=low_L3C.astype(int),
+        high_L3C=high_L3C.astype(int),
     )
+
+
+def _insertions(context: _Context, steps: _BestSteps) -> dict[int, list[Edit]]:
+    """The best step inside each segment, and the best one at one of its ends."""
+    C, G, long_L = context.num_classes, context.bigram_CC, steps.places_L
+    low_L3C, high_L3C = steps.low_L3C, steps.high_L3C
+    y_L, frames_L = context.label_L[long_L], context.frames_L[long_L]
+    before_L, after_L = context.before_L[long_L], context.after_L[long_L]
     to_y_LC, from_y_LC = G[:C, y_L].T, G[y_L, :C]
     grammar_L3C = np.stack(
         [
@@ -225,7 +249,7 @@ def _insertions(context: _Context) -> dict[int, list[Edit]]:
         + np.where(high_L3C < frames_L11, context.durations(y_L11, rest_L3C), 0.0)
         - context.durations(y_L11, frames_L11)
     )
-    total_L3C = EMISSION_WEIGHT * gain_L3C + grammar_L3C + DURATION_WEIGHT * duration_L3C
+    total_L3C = EMISSION_WEIGHT * steps.gain_L3C + grammar_L3C + DURATION_WEIGHT * duration_L3C
     rows = np.arange(len(long_L))
     total_L3C[rows, :, y_L] = -np.inf
     for place, neighbour_L in ((1, before_L), (2, after_L)):
@@ -247,6 +271,64 @@ def _insertions(context: _Context) -> dict[int, list[Edit]]:
         inside = [edit for place, edit in found if place == 0]
         ends = [edit for place, edit in found if place > 0]
         edits[i] = inside + ([max(ends, key=lambda edit: edit.quick_gain)] if ends else [])
+    return edits
+
+
+def _between(context: _Context, steps: _BestSteps, pairs: set[int]) -> dict[int, list[Edit]]:
+    """The best step between each segment and the next, of frames of both."""
+    C, G, long_L = context.num_classes, context.bigram_CC, steps.places_L
+    first_P = np.array(
+        [
+            row
+            for row, (k, following) in enumerate(pairwise(long_L.tolist()))
+            if following == k + 1 and context.places[k] in pairs
+        ],
+        dtype=int,
+    )
+    y_P, z_P = context.label_L[long_L[first_P]], context.label_L[long_L[first_P + 1]]
+    frames_y_P1 = context.frames_L[long_L[first_P]][:, None]
+    frames_z_P1 = context.frames_L[long_L[first_P + 1]][:, None]
+    low_PC, high_PC = steps.low_L3C[first_P, 2], steps.high_L3C[first_P + 1, 1]
+    gain_PC = steps.gain_L3C[first_P, 2] + steps.gain_L3C[first_P + 1, 1]
+    grammar_PC = G[y_P, :C] + G[:C, z_P].T - G[y_P, z_P][:, None]
+    duration_PC = (
+        context.durations(np.arange(C), frames_y_P1 - low_PC + high_PC)
+        + context.durations(y_P[:, None], low_PC)
+        + context.durations(z_P[:, None], frames_z_P1 - high_PC)
+        - context.durations(y_P[:, None], frames_y_P1)
+        - context.durations(z_P[:, None], frames_z_P1)
+    )
+    total_PC = EMISSION_WEIGHT * gain_PC + grammar_PC + DURATION_WEIGHT * duration_PC
+    rows = np.arange(len(first_P))
+    total_PC[rows, y_P] = total_PC[rows, z_P] = -np.inf
+    edits = {}
+    for row, best in enumerate(total_PC.argmax(axis=1).tolist()):
+        gain = float(total_PC[row, best])
+        if not np.isfinite(gain):
+            continue
+        i = context.places[int(long_L[first_P[row]])]
+        first, second = context.segments[i : i + 2]
+        start = first.start + int(low_PC[row, best])
+        stop = second.start + int(high_PC[row, best])
+        parts = [
+            Segment(first.start, start, first.label),
+            Segment(start, stop, best),
+            Segment(stop, second.stop, second.label),
+        ]
+        edits[i] = [
+            Edit(
+                kind=EditKind.INSERT,
+                start=start,
+                stop=stop,
+                label=first.label,
+                last_label=second.label,
+                new_label=best,
+                place=second.start,
+                segments=_replaced(context.segments, i, i + 2, parts),
+                changed_share=(stop - start) / (second.stop - first.start),
+                quick_gain=gain,
+            )
+        ]
     return edits
 
 
@@ -289,6 +371,7 @@ def _boundaries(context: _Context, i: int) -> Iterator[Edit]:
         start=start,
         stop=stop,
         label=second.label if forward else first.label,
+        last_label=second.label if forward else first.label,
         new_label=first.label if forward else second.label,
         place=new_place,
         segments=(
@@ -312,6 +395,7 @@ def _swap(context: _Context, i: int) -> Edit:
         start=first.start,
         stop=second.stop,
         label=first.label,
+        last_label=second.label,
         new_label=second.label,
         place=second.start,
         segments=_replaced(context.segments, i, i + 2, parts),
@@ -340,6 +424,7 @@ def _relabelling(
         start=start,
         stop=stop,
         label=own.label,
+        last_label=own.label,
         new_label=new_label,
         place=start,
         segments=_replaced(context.segments, i, i + 1, parts),

@@ -95,24 +95,27 @@ def _emission_evidence(
 ) -> FloatArray:
     """The columns (N, 8) that are about what models say."""
     logp_TC, sum_TC = emission.logp_TC, emission.sum_TC
-    a_N, b_N, y_N, c_N = np.array([(e.start, e.stop, e.label, e.new_label) for e in edits]).T
+    a_N, m_N, b_N = np.array([(e.start, _meeting(e), e.stop) for e in edits]).T
+    y_N, z_N, c_N = np.array([(e.label, e.last_label, e.new_label) for e in edits]).T
     num_N = b_N - a_N
     first_N, last_N = np.maximum(0, a_N - num_N), np.minimum(len(logp_TC), b_N + num_N)
 
-    def over(t_N: IntArray) -> FloatArray:
-        """Sums (N,) over the frames before, of the new label over the present one."""
-        sums_N: FloatArray = sum_TC[t_N, c_N] - sum_TC[t_N, y_N]
+    def over(own_N: IntArray, low_N: IntArray, high_N: IntArray) -> FloatArray:
+        """Sums (N,) over frames [low, high), of the new label over a present one."""
+        high_sum_N = sum_TC[high_N, c_N] - sum_TC[high_N, own_N]
+        sums_N: FloatArray = high_sum_N - (sum_TC[low_N, c_N] - sum_TC[low_N, own_N])
         return sums_N
 
-    total_N = over(b_N) - over(a_N)
-    outside_N = over(a_N) - over(first_N) + over(last_N) - over(b_N)
+    total_N = over(z_N, m_N, b_N) + over(y_N, a_N, m_N)
+    outside_N = over(y_N, first_N, a_N) + over(z_N, b_N, last_N)
     num_outside_N = (a_N - first_N) + (last_N - b_N)
     contrast_N = np.where(
         num_outside_N > 0, total_N / num_N - outside_N / np.maximum(num_outside_N, 1), 0.0
     )
     root_N = np.sign(total_N) * np.sqrt(np.abs(total_N))
-    family_FN = _span_gains(emission.family_sum_FTC, a_N, b_N, c_N, y_N)
-    late_EN = _span_gains(emission.late_sum_ETC, a_N, b_N, c_N, y_N)
+    spans = (a_N, m_N, b_N), (y_N, z_N, c_N)
+    family_FN = _span_gains(emission.family_sum_FTC, *spans)
+    late_EN = _span_gains(emission.late_sum_ETC, *spans)
     entropy_T = -(np.exp(logp_TC) * logp_TC).sum(axis=1)
     entropy_sum_T = np.concatenate([[0.0], entropy_T.cumsum()])
     rows_NK = np.stack(
@@ -122,7 +125,7 @@ def _emission_evidence(
             np.clip(root_N, -2 * BOUND, 2 * BOUND),
             np.clip(family_FN.min(axis=0), -BOUND, BOUND),
             np.count_nonzero(late_EN > 0, axis=0) / len(late_EN),
-            (sum_TC[a_N, y_N] - sum_TC[b_N, y_N]) / num_N,
+            (sum_TC[m_N, z_N] - sum_TC[b_N, z_N] + sum_TC[a_N, y_N] - sum_TC[m_N, y_N]) / num_N,
             (entropy_sum_T[b_N] - entropy_sum_T[a_N]) / num_N,
             contrast_N,
         ],
@@ -143,6 +146,11 @@ def _emission_evidence(
     return rows_NK
 
 
+def _meeting(edit: Edit) -> int:
+    """Where the frames of the first of two labels end; of one label, where they start."""
+    return edit.place if edit.kind is EditKind.INSERT else edit.start
+
+
 def _low_third(values_T: FloatArray) -> float:
     """Mean of the lowest third, at least of one."""
     count, parted_T = max(1, len(values_T) // 3), values_T.copy()
@@ -151,9 +159,11 @@ def _low_third(values_T: FloatArray) -> float:
 
 
 def _position_evidence(edit: Edit, position_CT: FloatArray) -> float:
-    a, b = edit.start, edit.stop
+    a, m, b = edit.start, _meeting(edit), edit.stop
     if edit.kind is not EditKind.SWAP:
-        gain_T = position_CT[edit.new_label, a:b] - position_CT[edit.label, a:b]
+        gain_T = position_CT[edit.new_label, a:b] - position_CT[edit.last_label, a:b]
+        if m > a:
+            gain_T[: m - a] = position_CT[edit.new_label, a:m] - position_CT[edit.label, a:m]
         return float(np.add.reduce(gain_T)) / (b - a)
     cut, new_cut = edit.place, a + b - edit.place
     now = position_CT[edit.label, a:cut].sum() + position_CT[edit.new_label, cut:b].sum()
@@ -162,12 +172,16 @@ def _position_evidence(edit: Edit, position_CT: FloatArray) -> float:
 
 
 def _span_gains(
-    sum_FTC: FloatArray, a_N: IntArray, b_N: IntArray, c_N: IntArray, y_N: IntArray
+    sum_FTC: FloatArray,
+    places: tuple[IntArray, IntArray, IntArray],
+    labels: tuple[IntArray, IntArray, IntArray],
 ) -> FloatArray:
-    """Mean gain per frame (F, N) of classes c over y in frames [a, b)."""
+    """Mean gain per frame (F, N) of classes c in frames [a, b), over y up to m, and then over z."""
+    (a_N, m_N, b_N), (y_N, z_N, c_N) = places, labels
     c_FN = sum_FTC[:, b_N, c_N] - sum_FTC[:, a_N, c_N]
-    y_FN = sum_FTC[:, b_N, y_N] - sum_FTC[:, a_N, y_N]
-    gain_FN: FloatArray = (c_FN - y_FN) / (b_N - a_N)
+    z_FN = sum_FTC[:, b_N, z_N] - sum_FTC[:, m_N, z_N]
+    y_FN = sum_FTC[:, m_N, y_N] - sum_FTC[:, a_N, y_N]
+    gain_FN: FloatArray = (c_FN - (z_FN + y_FN)) / (b_N - a_N)
     return gain_FN
 
 

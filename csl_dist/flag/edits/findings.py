@@ -163,6 +163,12 @@ def describe(finding: Finding, names: Sequence[str], *, fps: float) -> str:
             claim = f"Labelled {old} {when}, but {new} fits better"
         case EditKind.DELETE:
             claim = f"Labelled {old} {when}, but seems to be part of {new}"
+        case EditKind.INSERT if edit.last_label != edit.label:
+            last = names[edit.last_label]
+            claim = (
+                f"Labelled {old} and then {last} {when}, but a step {new} seems to be missing "
+                "between them"
+            )
         case EditKind.INSERT:
             claim = f"Labelled {old} {when}, but a step {new} seems to be missing here"
         case EditKind.BOUNDARY:

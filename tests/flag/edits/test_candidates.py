@@ -105,6 +105,15 @@ def test_a_forgotten_step_is_inserted_where_it_is():
     assert edit.stop == 60
 
 
+def test_a_step_that_both_neighbours_share_is_inserted_between_them():
+    wrong_T = TRUE.copy()
+    wrong_T[45:53], wrong_T[53:60] = 1, 3
+    edit = best(wrong_T, EditKind.INSERT)
+    assert (edit.start, edit.place, edit.stop) == (45, 53, 60)
+    assert (edit.label, edit.last_label, edit.new_label) == (1, 3, 2)
+    assert (labels_of(edit.segments) == TRUE).all()
+
+
 def test_a_moved_boundary_goes_to_the_best_of_all_places():
     wrong_T = TRUE.copy()
     wrong_T[45:55] = 1
@@ -150,7 +159,8 @@ def test_evidence_of_emission_is_the_mean_gain():
     for edit, row in zip(edits, rows, strict=True):
         if edit.kind is not EditKind.SWAP:
             span = slice(edit.start, edit.stop)
-            gain_T = emission.logp_TC[span, edit.new_label] - emission.logp_TC[span, edit.label]
+            own_T = emission.logp_TC[np.arange(edit.start, edit.stop), wrong_T[span]]
+            gain_T = emission.logp_TC[span, edit.new_label] - own_T
             assert row[COLUMNS.index("emission")] == pytest.approx(gain_T.mean())
             low = np.sort(gain_T)[: max(1, len(gain_T) // 3)].mean()
             assert row[COLUMNS.index("emission_low")] == pytest.approx(low)

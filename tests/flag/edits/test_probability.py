@@ -37,6 +37,7 @@ def made_edit(start, stop, kind=EditKind.RENAME, new_label=1, place=None):
         start=start,
         stop=stop,
         label=0,
+        last_label=0,
         new_label=new_label,
         place=start if place is None else place,
         segments=(),
