@@ -14,6 +14,7 @@ from findings_runs import FEW, MIXED, RELATED, Setting
 
 from csl_dist.data.mistakes import PlantedKind
 from csl_dist.flag.edit_calibration import SHOWN
+from csl_dist.flag.edit_rule import Belief
 from csl_dist.flag.edits.findings import RIGHT_KINDS
 from csl_dist.flag.edits.lists import LIST_OF, ListName
 from csl_dist.flag.edits.probability import (
@@ -22,7 +23,6 @@ from csl_dist.flag.edits.probability import (
     ProbabilityCurve,
     expected_right,
     fit_curve,
-    with_reviews,
 )
 from csl_dist.types import FloatArray
 
@@ -46,8 +46,8 @@ class Promises:
                 if label in OTHERS_ERRORS[list_name]:
                     continue
                 columns = [
-                    _reliability(probability_N, right_N)
-                    for probability_N, right_N in self._promises(dataset, wanted, list_name)
+                    _reliability(belief, odds_N, right_N)
+                    for belief, odds_N, right_N in self._promises(dataset, wanted, list_name)
                 ]
                 if columns:
                     with np.errstate(all="ignore"):
@@ -69,7 +69,8 @@ class Promises:
                     _Statement.of(probability_N, right_N, is_few=label in FEW_ERRORS)
                     for label, wanted in RELIABILITY.items()
                     if label not in OTHERS_ERRORS[list_name]
-                    for probability_N, right_N in self._promises(dataset, wanted, list_name)
+                    for belief, odds_N, right_N in self._promises(dataset, wanted, list_name)
+                    for probability_N in [belief.probability(odds_N)]
                     if (probability_N >= 0.5).any()
                 ]
                 total += made
@@ -90,9 +91,9 @@ class Promises:
 
     def _promises(
         self, dataset: str, wanted: Callable[[Setting], bool], list_name: ListName
-    ) -> Iterator[tuple[FloatArray, Any]]:
-        """Of each audit, probabilities by the other datasets' constants, and which findings are
-        right; surest first."""
+    ) -> Iterator[tuple[Belief, FloatArray, Any]]:
+        """Of each audit, what is believed by the other datasets' constants, log-odds of findings,
+        and which are right; surest first."""
         calibration = self._curve_without(dataset, list_name)
         for s, run in self._report.runs.items():
             if s.dataset != dataset or not wanted(s):
@@ -102,7 +103,7 @@ class Promises:
             excess = calibration.excess(every_N)
             odds_N, right_N = judged_odds(run, list_name, self._report.videos(run))
             if len(odds_N) >= LEAST_FINDINGS[list_name]:
-                yield calibration.probability(odds_N, excess=excess), right_N
+                yield Belief(curve=calibration, excess=excess), odds_N, right_N
 
     def _curve_without(self, dataset: str | None, list_name: ListName) -> ProbabilityCurve:
         """Constants fitted on the other datasets, on the half that is not told about."""
@@ -189,11 +190,12 @@ class _Statement:
         return (self.high - self.low) / self.num_flags
 
 
-def _reliability(probability_N: FloatArray, right_N: Any) -> list[float]:
+def _reliability(belief: Belief, odds_N: FloatArray, right_N: Any) -> list[float]:
     """Of findings in falling order; promises are checked on the same findings."""
+    probability_N = belief.probability(odds_N)
     above = probability_N >= 0.5
-    reviewed = np.arange(min(5, len(probability_N)))
-    after = with_reviews(probability_N, reviewed, right_N[reviewed])
+    decisions = list(zip(odds_N[:5].tolist(), right_N[:5].tolist(), strict=True))
+    after = belief.reviewed(decisions).probability(odds_N)
     return [
         probability_N[:10].mean(),
         right_N[:10].mean(),

@@ -260,6 +260,8 @@ class Flag:
     start_seconds: float
     stop_seconds: float
     score: float
+    """Higher is more suspicious. By `edits` log-odds of an error, highest where reviewers found
+    one."""
     kind: ErrorKind
     kind_confidence: float | None
     """Probability of this kind rather than the other; None where no scorer can tell them apart."""
@@ -278,6 +280,9 @@ class Flag:
     fix_stop: int | None = None
     list: str | None = None
     """Of the rule `edits`: `steps`, `boundaries` or `order`, which are best looked at apart."""
+    evidence: float | None = None
+    """Of the rule `edits`: log-odds of the fix by its place alone, before it is known how many
+    errors there are, and what reviewers said."""
 
 
 def fingerprint(*parts: Any) -> str:

@@ -86,8 +86,9 @@ def _changes(
         words.append(f"scores of {len(changed)} video{'s' * (len(changed) > 1)}")
     if old.rule_version != new.rule_version and old.config.flag.rule == new.config.flag.rule:
         words.append("the rule of another version of csl_dist")
-    if old.num_reviewed != new.num_reviewed:
-        words.append(f"decisions on {new.num_reviewed} spans, {old.num_reviewed} before")
+    if new.num_reviewed and old.num_reviewed != new.num_reviewed:
+        earlier = "" if old.num_reviewed is None else f", {old.num_reviewed} before"
+        words.append(f"decisions on {new.num_reviewed} spans{earlier}")
     return tuple(words) or ("known errors, skipped checkpoints, or decisions of reviewers",)
 
 

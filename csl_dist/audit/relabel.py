@@ -18,6 +18,7 @@ from csl_dist.data.layouts import corrected_labels
 from csl_dist.data.splits import groups_of
 from csl_dist.errors import DataError
 from csl_dist.flag.decide import decide
+from csl_dist.flag.edit_calibration import EditCalibration
 from csl_dist.flag.edit_rule import RULE_VERSION
 from csl_dist.score.formulas import trajectory_scores
 from csl_dist.score.store import ScoreStore, version_of
@@ -108,7 +109,8 @@ def relabel(root: str, labels: Path) -> Relabelled:
         known_errors=_remaining(before.known_errors, changed, before.classes),
         labels=record.labels | {a.video: str(labels.absolute()) for a in changed},
         corrects=before.revision,
-        rule_version=RULE_VERSION if before.settings.flag.rule == "edits" else None,
+        rule_version=RULE_VERSION if isinstance(calibration, EditCalibration) else None,
+        num_reviewed=len(calibration.reviews) if isinstance(calibration, EditCalibration) else 0,
     )
     number = store.publish(
         after,

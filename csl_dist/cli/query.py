@@ -55,11 +55,11 @@ def query(
     video: Annotated[str | None, typer.Option(help="Id of a video.")] = None,
     label: Annotated[str | None, typer.Option("--class", help="Annotated or suggested.")] = None,
     kind: Annotated[
-        str | None, typer.Option(help="mislabel, disorder, insert, missing or boundary.")
+        str | None, typer.Option(help="mislabel, disorder, insert, missing, boundary or ambiguous.")
     ] = None,
     min_score: Annotated[
         float | None,
-        typer.Option(help="Least score: of `edits` log-odds of an error, 0 is even."),
+        typer.Option(help="Least score; a flag's is the log-odds of an error, 0 is even."),
     ] = None,
     from_seconds: Annotated[float | None, typer.Option("--from", help="Seconds.")] = None,
     to_seconds: Annotated[float | None, typer.Option("--to", help="Seconds.")] = None,

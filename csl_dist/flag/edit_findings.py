@@ -10,7 +10,7 @@ import numpy as np
 
 from csl_dist.config import FlagConfig
 from csl_dist.flag.edit_calibration import EditCalibration
-from csl_dist.flag.edit_reviews import Verdict
+from csl_dist.flag.edit_reviews import Decisions, Verdict
 from csl_dist.flag.edits.candidates import Edit, EditKind
 from csl_dist.flag.edits.emission import Emission
 from csl_dist.flag.edits.evidence import COLUMNS
@@ -76,9 +76,8 @@ class VideoFindings:
     how much models prefer another label. NaN without a label."""
     log_odds: dict[ListName, FloatArray]
     """Of every finding (N,), by list."""
-    reviewed: dict[ListName, list[tuple[float, bool]]]
-    """Log-odds of findings that were reviewed, and whether the labels are wrong there; without
-    errors that were corrected since."""
+    reviewed: Decisions
+    """Findings that were reviewed, under the labels as they are."""
     num_segments: int
     """Labelled ones."""
     file_gains: dict[str, float]
@@ -125,9 +124,9 @@ def video_findings(
             return None
         return verdict.is_wrong(finding.list_name, annotation.labels_T, classes)
 
-    def was_corrected(finding: Finding) -> bool:
+    def is_open(finding: Finding) -> bool:
         verdict = verdict_on(finding)
-        return verdict is not None and verdict.is_corrected(annotation.labels_T, classes)
+        return verdict is None or verdict.is_open(annotation.labels_T, classes)
 
     worth_a_look = [f for own in lists.values() for f in own if f.log_odds > LEAST_LOG_ODDS]
     rows = [i for i, edit in enumerate(edits) if not is_swap(edit)]
@@ -154,10 +153,10 @@ def video_findings(
         reviewed={
             name: [
                 (f.log_odds, wrong)
-                for f in own
-                if (wrong := is_wrong(f)) is not None and not was_corrected(f)
+                for f in worth_a_look
+                if f.list_name is name and is_open(f) and (wrong := is_wrong(f)) is not None
             ]
-            for name, own in lists.items()
+            for name in ListName
         },
         num_segments=num_segments,
         file_gains=(
@@ -223,6 +222,7 @@ def _flag(
         start_seconds=float(times_T[edit.start]),
         stop_seconds=float(times_T[edit.stop - 1]) + frame_seconds(times_T),
         score=finding.log_odds,
+        evidence=finding.log_odds,
         kind=KIND_OF[edit.kind] if doubt is None else ErrorKind.AMBIGUOUS,
         kind_confidence=None,
         label=classes[edit.label],

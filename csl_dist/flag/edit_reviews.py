@@ -1,16 +1,22 @@
-"""Reviewed spans: what reviewers say of a finding, and whether the labels follow it by now."""
+"""Verdicts of reviewers on spans: whether they still hold, and what they teach.
 
-from collections.abc import Mapping, Sequence
+A verdict is about the labels that the reviewer saw. Once these are others, the place is open again,
+and what is left of the verdict is that a flag of such evidence was right, or was not.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from csl_dist.flag.edits.lists import ListName
-from csl_dist.types import IntArray
+from csl_dist.types import UNLABELLED, IntArray, runs_of
 
 ReviewedSpan = tuple[str, int, int]
 """Video, start and stop."""
-Change = tuple[int, int, str]
-"""Start and stop of frames, and their right label."""
+NamedFrames = tuple[int, int, str]
+"""Start and stop of frames, and their label; an empty one for none."""
+Decisions = dict[ListName, list[tuple[float, bool]]]
+"""By list, what evidence of an error findings had, as log-odds, and whether they were right."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,40 +26,58 @@ class Verdict:
     is_error: bool
     is_order_alone: bool = False
     """Labels name what is to be seen, but the steps come in the wrong order."""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[NamedFrames, ...] = ()
     """What puts it right; may be empty of an error in the order alone."""
+    seen: tuple[NamedFrames, ...] | None = None
+    """Labels of the span, and of all that would change; None where these are not known."""
     flagged: tuple[ListName, float] | None = None
-    """The list of the flag that they looked at, and its log-odds of an error; None where these
-    are not known."""
+    """The list of the flag that they looked at, and its evidence; None of what was not flagged."""
 
     def is_wrong(self, name: ListName, labels_T: IntArray, classes: Sequence[str]) -> bool | None:
         """Whether a finding of a list is right about the labels of a video as they are now.
 
         None where reviewers did not say.
         """
-        if not self.is_error or self.is_corrected(labels_T, classes):
-            return False
-        return True if name is ListName.ORDER or not self.is_order_alone else None
+        if not self.is_open(labels_T, classes):
+            return False if self._is_corrected(labels_T, classes) else None
+        if self.flagged is not None and self.flagged[0] is not name:
+            return None
+        return self.is_error and not (self.is_order_alone and name is not ListName.ORDER)
 
-    def is_corrected(self, labels_T: IntArray, classes: Sequence[str]) -> bool:
+    def is_open(self, labels_T: IntArray, classes: Sequence[str]) -> bool:
+        """Whether labels are still those that the reviewers saw."""
+        if self.seen is None:
+            return not self._is_corrected(labels_T, classes)
+        return all(_is_labelled(labels_T, frames, classes) for frames in self.seen)
+
+    def _is_corrected(self, labels_T: IntArray, classes: Sequence[str]) -> bool:
         """Whether labels are by now as the reviewers said."""
-        if not self.changes or any(label not in classes for *_, label in self.changes):
+        if not self.is_error or not self.changes:
             return False
-        right_T = labels_T.copy()
-        for start, stop, label in self.changes:
-            right_T[start:stop] = classes.index(label)
-        return bool((right_T == labels_T).all())
+        return all(_is_labelled(labels_T, frames, classes) for frames in self.changes)
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Verdict":
-        flagged = data["flagged"]
+        def frames(rows: Iterable[Sequence[Any]]) -> tuple[NamedFrames, ...]:
+            return tuple((start, stop, label) for start, stop, label in rows)
+
+        seen, flagged = data.get("seen"), data["flagged"]
         return cls(
             **data
             | {
-                "changes": tuple((start, stop, label) for start, stop, label in data["changes"]),
+                "changes": frames(data["changes"]),
+                "seen": None if seen is None else frames(seen),
                 "flagged": flagged and (ListName(flagged[0]), flagged[1]),
             }
         )
+
+
+def named_frames(
+    labels_T: IntArray, start: int, stop: int, classes: Sequence[str]
+) -> tuple[NamedFrames, ...]:
+    """Labels of frames [start, stop), by their names."""
+    runs = [(start + run.start, start + run.stop) for run in runs_of(labels_T[start:stop])]
+    return tuple((a, b, _name(int(labels_T[a]), classes)) for a, b in runs)
 
 
 def verdicts_from_json(rows: Sequence[Sequence[Any]]) -> dict[ReviewedSpan, Verdict]:
@@ -70,18 +94,30 @@ def verdicts_from_json(rows: Sequence[Sequence[Any]]) -> dict[ReviewedSpan, Verd
     return verdicts
 
 
-def corrected_log_odds(
+def earlier_decisions(
     verdicts: Mapping[ReviewedSpan, Verdict],
     labels: Mapping[str, IntArray],
     classes: Sequence[str],
-) -> dict[ListName, list[float]]:
-    """Log-odds that errors had before they were corrected, by list.
+) -> Decisions:
+    """Decisions on flags whose labels are others by now, so that no finding tells of them.
 
-    No finding tells of them any more; without them only what reviewers rejected would count.
+    Without these, errors that are corrected would be forgotten, and only false flags would count.
     """
-    found: dict[ListName, list[float]] = {name: [] for name in ListName}
+    found: Decisions = {name: [] for name in ListName}
     for (video, _, _), verdict in verdicts.items():
-        if verdict.flagged and video in labels and verdict.is_corrected(labels[video], classes):
-            name, log_odds = verdict.flagged
-            found[name].append(log_odds)
+        if verdict.flagged and video in labels and not verdict.is_open(labels[video], classes):
+            name, evidence = verdict.flagged
+            found[name].append((evidence, verdict.is_error))
     return found
+
+
+def _is_labelled(labels_T: IntArray, frames: NamedFrames, classes: Sequence[str]) -> bool:
+    start, stop, name = frames
+    if name and name not in classes:
+        return False
+    label = classes.index(name) if name else UNLABELLED
+    return stop <= len(labels_T) and bool((labels_T[start:stop] == label).all())
+
+
+def _name(label: int, classes: Sequence[str]) -> str:
+    return "" if label == UNLABELLED else classes[label]

@@ -13,7 +13,7 @@ from csl_dist.config import FlagConfig
 from csl_dist.errors import DataError
 from csl_dist.flag.edit_calibration import BY_HIGH_FINDINGS, EditCalibration, Promise
 from csl_dist.flag.edit_findings import VideoFindings, video_findings
-from csl_dist.flag.edit_reviews import corrected_log_odds
+from csl_dist.flag.edit_reviews import Decisions, earlier_decisions
 from csl_dist.flag.edits.conventions import Convention, conventions_of
 from csl_dist.flag.edits.emission import LateView, emission_of, first_late, late_view
 from csl_dist.flag.edits.files import best_files
@@ -29,14 +29,13 @@ from csl_dist.flag.edits.probability import (
     marginal,
     move_by_reviews,
     move_to_share,
-    sigmoid,
 )
 from csl_dist.flag.edits.rehearsal import rehearse
 from csl_dist.predict.published import Trajectory
 from csl_dist.score.formulas import trajectory_blocks
 from csl_dist.types import UNLABELLED, Annotation, Flag, FloatArray, IntArray, Span, rate_of
 
-RULE_VERSION = 4
+RULE_VERSION = 5
 """Goes up with every change of what the rule makes of the same input: whoever audits a root of
 before gets another audit, and not the findings of an earlier csl_dist."""
 LEAST_PROBABILITY = 0.5
@@ -166,8 +165,8 @@ def edit_flags(
         ordered = beside.submit(order_scores, others.videos)
         found = each(look, audited)
         order = ordered.result()
-    corrected = corrected_log_odds(calibration.reviews, look.labels, classes)
-    beliefs = {name: _belief(found, name, config, corrected[name]) for name in ListName}
+    earlier = earlier_decisions(calibration.reviews, look.labels, classes)
+    beliefs = {name: _belief(found, name, config, earlier) for name in ListName}
     flags, below = [], []
     for own in found:
         chosen, left = _chosen(own, beliefs)
@@ -208,13 +207,15 @@ def _chosen(
     What reviewers found to be right goes, and what they found to be wrong is sure.
     """
     both = zip(found.flags, found.verdicts, strict=True)
-    judged = _with_probabilities([(f, wrong) for f, wrong in both if wrong is not False], beliefs)
-    steps = [flag for flag in judged if flag.list == ListName.STEPS and _is_likely(flag)]
+    judged = [(flag, wrong) for flag, wrong in both if wrong is not False]
+    flags = _with_probabilities(judged, beliefs)
+    steps = [flag for flag in flags if flag.list == ListName.STEPS and _is_likely(flag)]
     # A wrong name makes the order around it odd, too: told once, as what it is.
     told = [
         flag
-        for flag in judged
+        for flag, (_, wrong) in zip(flags, judged, strict=True)
         if flag.list == ListName.STEPS
+        or wrong
         or all(_shared_of_shorter(flag.span, step.span) <= SHARED for step in steps)
     ]
     return [f for f in told if _is_likely(f)], [f for f in told if not _is_likely(f)]
@@ -256,9 +257,9 @@ class Belief:
 
     curve: ProbabilityCurve
     excess: float
-    move: float
+    move: float = 0.0
     """By which log-odds are higher than datasets elsewhere let expect."""
-    deviation: float
+    deviation: float = DATASET_DEVIATION
     """Of that move, which nobody knows exactly."""
 
     def probability(self, log_odds_N: FloatArray) -> FloatArray:
@@ -271,34 +272,28 @@ class Belief:
     def told(self, rate: float, every_N: FloatArray, num_segments: int) -> "Belief":
         """The same where the share of wrong segments is known."""
         share = min(rate * num_segments / len(every_N), 1 - 1e-6)
-        return replace(self, move=move_to_share(sigmoid(self._z(every_N)), share))
+        return replace(self, move=move_to_share(self._z(every_N), share))
 
-    def reviewed(
-        self, decisions: Sequence[tuple[float, bool]], corrected: Sequence[float] = ()
-    ) -> "Belief":
-        """The same after decisions on findings: their log-odds, and whether each is an error.
-
-        `corrected`: log-odds of an error that errors had before they were corrected.
-        """
-        log_odds_R = np.array([log_odds for log_odds, _ in decisions])
-        z_R = np.concatenate([self._z(log_odds_R) + self.move, corrected])
-        wrong_R = np.array([wrong for _, wrong in decisions] + [True] * len(corrected))
-        move, deviation = move_by_reviews(z_R, wrong_R)
+    def reviewed(self, decisions: Sequence[tuple[float, bool]]) -> "Belief":
+        """The same after decisions on findings: their log-odds, and whether each is an error."""
+        log_odds_R, wrong_R = np.array(decisions).reshape(-1, 2).T
+        move, deviation = move_by_reviews(self._z(log_odds_R) + self.move, wrong_R > 0)
         return replace(self, move=self.move + move, deviation=deviation)
 
 
 def _belief(
-    found: Sequence[VideoFindings], name: ListName, config: FlagConfig, corrected: Sequence[float]
+    found: Sequence[VideoFindings], name: ListName, config: FlagConfig, earlier: Decisions
 ) -> Belief:
     """What all findings of a list, the config and reviewers say of how many errors there are."""
     every_N, curve = _log_odds(found, name), SHIPPED_CURVES[name]
-    excess = curve.excess(every_N)
-    belief = Belief(curve=curve, excess=excess, move=0.0, deviation=DATASET_DEVIATION)
+    # Errors that are corrected by now tell as much of the others as they did before.
+    corrected = [evidence for evidence, is_error in earlier[name] if is_error]
+    belief = Belief(curve=curve, excess=curve.excess(np.array([*every_N, *corrected])))
     rate = config.expected_error_rate
     if rate is not None and name is ListName.STEPS and len(every_N):
         belief = belief.told(rate, every_N, sum(own.num_segments for own in found))
-    decisions = [one for own in found for one in own.reviewed[name]]
-    return belief.reviewed(decisions, corrected) if decisions or corrected else belief
+    decisions = [*earlier[name], *(one for own in found for one in own.reviewed[name])]
+    return belief.reviewed(decisions) if decisions else belief
 
 
 def _expected_errors(found: Sequence[VideoFindings], steps: Belief) -> float:

@@ -64,8 +64,8 @@ class AuditRecord:
     """None for an audit that rests on all checkpoints."""
     rule_version: int | None = None
     """Of the rule `edits`; None by others, and where it was not kept yet."""
-    num_reviewed: int = 0
-    """Spans on which decisions of reviewers went in."""
+    num_reviewed: int | None = None
+    """Spans on which decisions of reviewers went in; None where it was not kept yet."""
 
     def as_json(self) -> dict[str, Any]:
         content = {name: getattr(self, name) for name in self.__dataclass_fields__}

@@ -29,7 +29,7 @@ APPEARANCE = "margin"
 FLAG_COLUMNS = (
     *("rank", "video", "start", "stop", "start_seconds", "stop_seconds", "score"),
     *("kind", "kind_confidence", "label", "suggested", "suggested_probability", "why"),
-    *("probability", "fix", "fix_label", "fix_start", "fix_stop", "list"),
+    *("probability", "fix", "fix_label", "fix_start", "fix_stop", "list", "evidence"),
 )
 """Of the table of flags."""
 

@@ -20,16 +20,14 @@ from csl_dist.flag.calibrate import counted_labels, make_calibration, trained_la
 from csl_dist.flag.decide import decide
 from csl_dist.flag.edit_calibration import EditCalibration
 from csl_dist.flag.edit_findings import VideoFindings
-from csl_dist.flag.edit_reviews import ReviewedSpan, Verdict
 from csl_dist.flag.edit_rule import RULE_VERSION, EachVideo, VideoLook, one_by_one
 from csl_dist.flag.edits.labelled import LabelledVideo
-from csl_dist.flag.edits.lists import ListName
-from csl_dist.flag.edits.probability import logit
 from csl_dist.flag.record import AuditRecord, Sweep
 from csl_dist.flag.settled import is_settled
 from csl_dist.flag.task import findings_of
+from csl_dist.flag.verdicts import verdicts_of
 from csl_dist.predict.plan import skipped_checkpoints, trajectory_catalog
-from csl_dist.review.store import ERRORS, Decision, judged_spans
+from csl_dist.review.store import judged_spans
 from csl_dist.score.formulas import outlying_videos
 from csl_dist.score.settings import AuditSettings
 from csl_dist.score.store import ScoreStore, Versions
@@ -168,7 +166,8 @@ def make_audit(
     calibration = make_calibration(inputs, versions, settings, trajectory_of, others)
     trained: list[LabelledVideo] = []
     if isinstance(calibration, EditCalibration):
-        calibration = replace(calibration, reviews=_verdicts(run.config.root, store))
+        reviews = verdicts_of(run.config.root, store, run.dataset.classes)
+        calibration = replace(calibration, reviews=reviews)
         trained = trained_labels(inputs)
     annotations = {split: inputs.labels.in_split(split) for split in (Split.AUDIT, Split.VAL)}
     decision = decide(
@@ -209,36 +208,6 @@ def make_audit(
         trained=trained,
         outliers=outlying_videos(scores.usual_csl(made, settings.temporal)),
     )
-
-
-def _verdicts(root: str, store: AuditStore) -> dict[ReviewedSpan, Verdict]:
-    """What reviewers agree on, with what the flags that they looked at said."""
-    judged = judged_spans(root)
-    flagged = {
-        number: _log_odds_by_span(store, number)
-        for number in {one.revision for one in judged.values()} & set(store.numbers())
-    }
-    return {
-        span: Verdict(
-            is_error=one.decision in ERRORS,
-            is_order_alone=one.decision is Decision.ORDER,
-            changes=tuple((edit.start, edit.stop, edit.label) for edit in one.edits),
-            flagged=flagged.get(one.revision, {}).get(span),
-        )
-        for span, one in judged.items()
-    }
-
-
-def _log_odds_by_span(store: AuditStore, number: int) -> dict[ReviewedSpan, tuple[ListName, float]]:
-    """The list of an audit's findings that have a probability, and their log-odds of an error."""
-    found: dict[ReviewedSpan, tuple[ListName, float]] = {}
-    for table in (store.flags(number), store.below(number)):
-        known = table[table.probability.notna() & table.list.notna()]
-        odds_N = logit(known.probability.to_numpy(dtype=float))
-        spans = zip(known.video, known.start, known.stop, strict=True)
-        for span, name, odds in zip(spans, known.list, odds_N.tolist(), strict=True):
-            found.setdefault(span, (ListName(name), odds))
-    return found
 
 
 def _compared(store: AuditStore, sweep: Sweep, flags: pd.DataFrame) -> Sweep:

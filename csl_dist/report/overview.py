@@ -131,8 +131,6 @@ def reviewed(audit: Audit) -> Reviewed | None:
 
 def reviews_of(audit: Audit, current: "Mapping[Any, Sequence[Any]]") -> Reviewed:
     """The same from the decisions that count."""
-    import pandas as pd
-
     from csl_dist.certify.certificate import certificate
     from csl_dist.certify.sample import read_sample
     from csl_dist.review.reliability import reliability
@@ -142,9 +140,8 @@ def reviews_of(audit: Audit, current: "Mapping[Any, Sequence[Any]]") -> Reviewed
     found = None
     if sample is not None:
         found = certificate(sample, segment_table(audit), current, claim=CLAIM)
-    findings = pd.concat([audit.flags(), audit.flags(below=True)], ignore_index=True)
     return Reviewed(
         decided=len(current),
-        reliability=reliability(findings, current),
+        reliability=reliability(audit, current),
         certificate=found if found is not None and found.judged else None,
     )

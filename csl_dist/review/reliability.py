@@ -5,13 +5,15 @@ probability.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 
+from csl_dist.audit.reader import Audit
+from csl_dist.audit.revision import AuditStore
 from csl_dist.review.learning import verdicts
 from csl_dist.review.store import Review, SpanKey
 
@@ -35,20 +37,36 @@ class ReliabilityPoint:
 
 
 def reliability(
-    findings: pd.DataFrame, current: Mapping[SpanKey, Sequence[Review]]
+    audit: Audit, current: Mapping[SpanKey, Sequence[Review]]
 ) -> list[ReliabilityPoint]:
-    """Points by rising probability; empty before anything was decided."""
+    """Points by rising probability; empty before anything was decided.
+
+    A decision is compared with what the audit said that the reviewer looked at: later ones know it.
+    """
     known = verdicts(current)
-    spans = zip(findings.video, findings.start, findings.stop, strict=True)
+    by_revision: dict[int, dict[SpanKey, bool]] = {}
+    for span, reviews in current.items():
+        if span in known:
+            by_revision.setdefault(reviews[-1].revision, {})[reviews[-1].span] = known[span]
+    store = AuditStore(audit.paths)
     pairs = sorted(
-        (float(probability), known[span])
-        for span, probability in zip(spans, findings.probability.astype(float), strict=True)
-        if span in known and not math.isnan(probability)
+        pair
+        for number in by_revision.keys() & set(store.numbers())
+        for table in (store.flags(number), store.below(number))
+        for pair in _decided(table, by_revision[number])
     )
     if not pairs:
         return []
     num_groups = min(MOST_GROUPS, max(1, len(pairs) // LEAST_IN_GROUP))
     return [_point(group) for group in _cut(pairs, num_groups)]
+
+
+def _decided(findings: pd.DataFrame, known: Mapping[SpanKey, bool]) -> Iterator[tuple[float, bool]]:
+    """What was predicted of findings, and whether each was an error."""
+    spans = zip(findings.video, findings.start, findings.stop, strict=True)
+    for span, probability in zip(spans, findings.probability.astype(float), strict=True):
+        if span in known and not math.isnan(probability):
+            yield probability, known[span]
 
 
 def _cut(

@@ -5,7 +5,6 @@ Eight videos of six steps, two a person; one more trains. The models know the tr
 
 import io
 import json
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +28,7 @@ from csl_dist.evaluate.metrics import flag_metrics
 from csl_dist.export import export
 from csl_dist.flag.edit_calibration import EditCalibration
 from csl_dist.flag.edit_findings import doubt_of, fix_of, near_rival
-from csl_dist.flag.edit_reviews import corrected_log_odds
+from csl_dist.flag.edit_reviews import earlier_decisions
 from csl_dist.flag.edit_rule import Belief, learnt_edits
 from csl_dist.flag.edits.candidates import Edit, EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
@@ -391,8 +390,8 @@ def test_decisions_of_reviewers_move_probabilities_and_settle_spans(tmp_path: Pa
     assert again.reviews == calibration.reviews
     verdict = calibration.reviews[RENAMED, *_ends(segment(RENAMED, 2))]
     assert verdict.flagged is not None
-    assert verdict.flagged[0] == "steps"
-    assert _sigmoid(verdict.flagged[1]) == pytest.approx(flag_of(before, RENAMED).probability)
+    assert verdict.flagged == ("steps", flag_of(before, RENAMED).evidence)
+    assert flag_of(after, RENAMED).evidence == pytest.approx(verdict.flagged[1])
     assert calibration.promise.expected_errors >= 1, "the one that a reviewer confirmed"
 
     # Once it is corrected no finding tells of it, but it still speaks for the others.
@@ -403,26 +402,25 @@ def test_decisions_of_reviewers_move_probabilities_and_settle_spans(tmp_path: Pa
     (tmp_path / "fixed" / f"{RENAMED}.txt").write_text(builder.label_text(names_of(labels_T)))
     fixed = relabel(root, tmp_path / "fixed").after
     assert fixed.flags(video=RENAMED).empty
-    corrected = corrected_log_odds(fixed.calibration().reviews, {RENAMED: labels_T}, CLASSES)
-    assert corrected["steps"] == [verdict.flagged[1]]
+    assert fixed.record.num_reviewed == 2
+    lower = flag_of(after, MISSED).probability
+    assert flag_of(fixed, MISSED).probability == pytest.approx(lower, abs=0.03)
+    earlier = earlier_decisions(fixed.calibration().reviews, {RENAMED: labels_T}, CLASSES)
+    assert earlier["steps"] == [(verdict.flagged[1], True)]
 
 
 def _ends(span: Span) -> tuple[int, int]:
     return span.start, span.stop
 
 
-def _sigmoid(z: float) -> float:
-    return 1 / (1 + math.exp(-z))
-
-
 def test_decisions_on_a_list_make_its_probabilities_surer() -> None:
     curve = SHIPPED_CURVES[ListName.BOUNDARIES]
-    before = Belief(curve=curve, excess=0.0, move=0.0, deviation=1.0)
+    before = Belief(curve=curve, excess=0.0)
     after = before.reviewed([(1.0, False), (0.5, False)])
     log_odds_N = np.array([1.0])
     assert after.probability(log_odds_N)[0] < 0.5 < before.probability(log_odds_N)[0]
     assert after.deviation < before.deviation
-    corrected = before.reviewed([(1.0, False), (0.5, False)], [1.0] * 6)
+    corrected = before.reviewed([(1.0, False), (0.5, False), *[(1.0, True)] * 6])
     assert corrected.probability(log_odds_N)[0] > before.probability(log_odds_N)[0], "6 of 8 right"
 
 

@@ -8,7 +8,7 @@ log-odds into a probability: not by how much was planted, but as errors of other
 and for steps by how many more findings are high than in audits without errors.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -17,7 +17,7 @@ import numpy as np
 from csl_dist.flag.edits.candidates import EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.lists import LIST_OF, ListName
-from csl_dist.types import BoolArray, FloatArray, IntArray
+from csl_dist.types import BoolArray, FloatArray
 
 USED = (
     *("emission", "emission_low", "late_share", "least_family", "contrast"),
@@ -83,7 +83,9 @@ def fit_edit_model(
 ) -> EditModel:
     """A logistic model of which candidates are right, near the shipped one; weights at least 0.
 
-    With too few right ones the shipped weights stay, and the offset makes few candidates high.
+    A candidate that nothing was planted at may be an error that was there before: the likelier it
+    is one, the less it counts. With too few right ones the shipped weights stay, and the offset
+    makes few candidates high.
     """
     if right_N.sum() < LEAST_RIGHT:
         share, level = ALIGNED
@@ -93,7 +95,7 @@ def fit_edit_model(
     offset, weights = _bounded_logistic(
         np.asarray(evidence_NK[:, used], dtype=np.float64),
         right_N,
-        np.ones(len(right_N)),
+        np.where(right_N, 1.0, 1 - sigmoid(shipped.log_odds(evidence_NK))),
         towards=(shipped.offset, shipped.weights_K[used]),
         draw=draw,
     )
@@ -105,8 +107,9 @@ def fit_edit_model(
 def blended(shipped: EditModel, own: EditModel) -> EditModel:
     """Half of each.
 
-    An audit's own errors stand among its right labels where a model is fitted on planted ones, and
-    make it doubt what looks like them; shipped weights know nothing of this dataset's habits.
+    Those of an audit's own errors that shipped weights do not see stand among its right labels
+    where a model is fitted on planted ones, and make it doubt what looks like them; shipped
+    weights know nothing of this dataset's habits.
     """
     return EditModel(
         offset=(shipped.offset + own.offset) / 2,
@@ -211,26 +214,18 @@ def fit_curve(
     return ProbabilityCurve(offset=offset, slope=slope, weight=weight, clean_shares=clean_shares)
 
 
-def move_to_share(probability_N: FloatArray, share: float) -> float:
-    """By how much log-odds must move for the mean of probabilities to be a share."""
-    z_N = logit(probability_N)
-    low, high = -20.0, 20.0
+def move_to_share(z_N: FloatArray, share: float) -> float:
+    """By how much log-odds must move for the mean of their probabilities to be a share."""
+    return _zero_of(lambda move: share - float(marginal(z_N + move, DATASET_DEVIATION).mean()), 40)
+
+
+def _zero_of(falling: Callable[[float], float], most: float) -> float:
+    """Where a function that falls is 0, between -most and most."""
+    low, high = -most, most
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if sigmoid(z_N + middle).mean() < share else (low, middle)
-    return low
-
-
-def with_reviews(probability_N: FloatArray, reviewed: IntArray, right: BoolArray) -> FloatArray:
-    """Probabilities after some findings were looked at.
-
-    `reviewed` are rows, `right` whether each was an error. All log-odds move by one number; decided
-    findings become 0 or 1.
-    """
-    move, _ = move_by_reviews(logit(probability_N[reviewed]), right)
-    result_N = sigmoid(logit(probability_N) + move)
-    result_N[reviewed] = right
-    return result_N
+        low, high = (middle, high) if falling(middle) > 0 else (low, middle)
+    return (low + high) / 2
 
 
 def move_by_reviews(z_R: FloatArray, right_R: BoolArray) -> tuple[float, float]:
@@ -238,13 +233,14 @@ def move_by_reviews(z_R: FloatArray, right_R: BoolArray) -> tuple[float, float]:
 
     Before any decision that is 0 and DATASET_DEVIATION.
     """
-    move, prior = 0.0, 1 / DATASET_DEVIATION**2
-    for _ in range(50):
-        p_R = sigmoid(z_R + move)
-        slope = (right_R - p_R).sum() - move * prior
-        curve = float((p_R * (1 - p_R)).sum()) + prior
-        move += float(slope) / curve
-    return move, curve**-0.5
+    variance = DATASET_DEVIATION**2
+
+    def slope(move: float) -> float:
+        return float((right_R - sigmoid(z_R + move)).sum()) - move / variance
+
+    move = _zero_of(slope, (len(z_R) + 1) * variance)
+    p_R = sigmoid(z_R + move)
+    return move, float((p_R * (1 - p_R)).sum() + 1 / variance) ** -0.5
 
 
 def marginal(z_N: FloatArray, deviation: float) -> FloatArray:

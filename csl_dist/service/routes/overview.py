@@ -82,7 +82,7 @@ def overview_routes(context: ServiceContext) -> APIRouter:
 
 
 def _overview(opened: OpenAudit) -> dict[str, Any]:
-    points = reliability(opened.findings, opened.decisions.by_span())
+    points = reliability(opened.audit, opened.decisions.by_span())
     found = overview(opened.audit, opened.linted())
     return asdict(found) | {"reliability": [asdict(point) for point in points]}
 

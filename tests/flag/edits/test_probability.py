@@ -20,14 +20,16 @@ from csl_dist.flag.edits.findings import (
 from csl_dist.flag.edits.lists import ListName
 from csl_dist.flag.edits.probability import (
     ALIGNED,
+    DATASET_DEVIATION,
     SHIPPED,
     expected_right,
     fit_curve,
     fit_edit_model,
     logit,
+    marginal,
+    move_by_reviews,
     move_to_share,
     sigmoid,
-    with_reviews,
 )
 
 
@@ -93,21 +95,25 @@ def test_calibration_holds_at_rates_between_those_that_it_was_fitted_on():
         assert np.mean(promised) == pytest.approx(np.mean(true), abs=0.1)
 
 
-def test_an_expected_share_moves_the_mean_and_keeps_the_order():
-    probability_N = np.array([0.9, 0.5, 0.1, 0.05])
-    moved_N = sigmoid(logit(probability_N) + move_to_share(probability_N, 0.1))
+def test_an_expected_share_moves_the_mean():
+    z_N = logit(np.array([0.9, 0.5, 0.1, 0.05]))
+    moved_N = marginal(z_N + move_to_share(z_N, 0.1), DATASET_DEVIATION)
     assert moved_N.mean() == pytest.approx(0.1, abs=1e-4)
-    assert (np.diff(moved_N) < 0).all()
 
 
-def test_reviews_move_what_is_left_towards_what_was_found():
-    probability_N = np.full(30, 0.5)
-    rows = np.arange(10)
-    worse = with_reviews(probability_N, rows, np.zeros(10, dtype=bool))
-    better = with_reviews(probability_N, rows, np.ones(10, dtype=bool))
-    assert worse[10:].max() < 0.2
-    assert better[10:].min() > 0.8
-    assert (worse[:10] == 0).all()
+@pytest.mark.parametrize("num_reviewed", [1, 5, 20, 40])
+@pytest.mark.parametrize(("z", "is_right"), [(4.5, False), (-4.5, True), (0.0, False)])
+def test_reviews_move_all_to_the_likeliest_place(z: float, is_right: bool, num_reviewed: int):
+    z_R, right_R = np.full(num_reviewed, z), np.full(num_reviewed, is_right)
+    move, deviation = move_by_reviews(z_R, right_R)
+
+    def likelihood(x: float) -> float:
+        agree = np.log(sigmoid((z + x) * (1 if is_right else -1)))
+        return float(num_reviewed * agree - x**2 / (2 * DATASET_DEVIATION**2))
+
+    tried = np.linspace(-8, 8, 1601)
+    assert move == pytest.approx(max(tried, key=likelihood), abs=0.01)
+    assert 0 < deviation < DATASET_DEVIATION
 
 
 def test_curve_without_counts_is_the_same_however_many_findings_are_high():
