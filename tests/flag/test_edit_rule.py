@@ -515,6 +515,7 @@ def made_edit(kind: EditKind, place: int = 10) -> Edit:
         start=10,
         stop=20,
         label=0,
+        last_label=0,
         new_label=1,
         place=place,
         segments=(),
