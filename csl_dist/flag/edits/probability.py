@@ -83,9 +83,7 @@ def fit_edit_model(
 ) -> EditModel:
     """A logistic model of which candidates are right, near the shipped one; weights at least 0.
 
-    A candidate that nothing was planted at may be an error that was there before: the likelier it
-    is one, the less it counts. With too few right ones the shipped weights stay, and the offset
-    makes few candidates high.
+    With too few right ones the shipped weights stay, and the offset makes few candidates high.
     """
     if right_N.sum() < LEAST_RIGHT:
         share, level = ALIGNED
@@ -95,7 +93,7 @@ def fit_edit_model(
     offset, weights = _bounded_logistic(
         np.asarray(evidence_NK[:, used], dtype=np.float64),
         right_N,
-        np.where(right_N, 1.0, 1 - sigmoid(shipped.log_odds(evidence_NK))),
+        np.ones(len(right_N)),
         towards=(shipped.offset, shipped.weights_K[used]),
         draw=draw,
     )
@@ -107,9 +105,8 @@ def fit_edit_model(
 def blended(shipped: EditModel, own: EditModel) -> EditModel:
     """Half of each.
 
-    Those of an audit's own errors that shipped weights do not see stand among its right labels
-    where a model is fitted on planted ones, and make it doubt what looks like them; shipped
-    weights know nothing of this dataset's habits.
+    An audit's own errors stand among its right labels where a model is fitted on planted ones, and
+    make it doubt what looks like them; shipped weights know nothing of this dataset's habits.
     """
     return EditModel(
         offset=(shipped.offset + own.offset) / 2,
