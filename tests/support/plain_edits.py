@@ -197,6 +197,7 @@ def _between(context: _Context, i: int) -> Iterator[Edit]:
     grammar_C = G[first.label, :C] + G[:C, second.label] - G[first.label, second.label]
     total_C = EMISSION_WEIGHT * (end_C + start_C) + grammar_C + DURATION_WEIGHT * duration_C
     total_C[[first.label, second.label]] = -np.inf
+    total_C[np.minimum(end_C, start_C) <= 0] = -np.inf
     best = int(total_C.argmax())
     if not np.isfinite(total_C[best]):
         return

@@ -289,7 +289,7 @@ def _between(context: _Context, steps: _BestSteps, pairs: set[int]) -> dict[int,
     frames_y_P1 = context.frames_L[long_L[first_P]][:, None]
     frames_z_P1 = context.frames_L[long_L[first_P + 1]][:, None]
     low_PC, high_PC = steps.low_L3C[first_P, 2], steps.high_L3C[first_P + 1, 1]
-    gain_PC = steps.gain_L3C[first_P, 2] + steps.gain_L3C[first_P + 1, 1]
+    before_PC, after_PC = steps.gain_L3C[first_P, 2], steps.gain_L3C[first_P + 1, 1]
     grammar_PC = G[y_P, :C] + G[:C, z_P].T - G[y_P, z_P][:, None]
     duration_PC = (
         context.durations(np.arange(C), frames_y_P1 - low_PC + high_PC)
@@ -298,7 +298,10 @@ def _between(context: _Context, steps: _BestSteps, pairs: set[int]) -> dict[int,
         - context.durations(y_P[:, None], frames_y_P1)
         - context.durations(z_P[:, None], frames_z_P1)
     )
-    total_PC = EMISSION_WEIGHT * gain_PC + grammar_PC + DURATION_WEIGHT * duration_PC
+    emission_PC = EMISSION_WEIGHT * (before_PC + after_PC)
+    total_PC = emission_PC + grammar_PC + DURATION_WEIGHT * duration_PC
+    # Where frames of one neighbour alone prefer the step, it is at that one's end.
+    total_PC[np.minimum(before_PC, after_PC) <= 0] = -np.inf
     rows = np.arange(len(first_P))
     total_PC[rows, y_P] = total_PC[rows, z_P] = -np.inf
     edits = {}
