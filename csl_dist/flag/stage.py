@@ -25,9 +25,9 @@ from csl_dist.flag.edits.labelled import LabelledVideo
 from csl_dist.flag.record import AuditRecord, Sweep
 from csl_dist.flag.settled import is_settled
 from csl_dist.flag.task import findings_of
-from csl_dist.flag.verdicts import verdicts_of
 from csl_dist.predict.plan import skipped_checkpoints, trajectory_catalog
 from csl_dist.review.store import judged_spans
+from csl_dist.review.verdicts import verdicts_of
 from csl_dist.score.formulas import outlying_videos
 from csl_dist.score.settings import AuditSettings
 from csl_dist.score.store import ScoreStore, Versions

@@ -1,4 +1,4 @@
-"""What reviewers of a run agree on, with the labels and the flags that they looked at."""
+"""Verdicts: what reviewers of a run agree on, with the labels and the flags that they looked at."""
 
 from collections.abc import Sequence
 
