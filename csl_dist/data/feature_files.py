@@ -8,8 +8,8 @@ import io
 import math
 import threading
 import warnings
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -105,7 +105,7 @@ def inspect_all(
     """Files whose orientation is settled together, and what is wrong with the others, by video.
 
     A file that fits both ways, such as a square one, lies as most others do, or as its layout has
-    it (`frames_last`).
+    it (`frames_last`). Two videos whose labels fit each other's file share one sentence.
     """
     found = dict(zip(paths, at_once(partial(_known_shape, contents), paths.values()), strict=True))
     shapes = {video: shape for video, shape in found.items() if not isinstance(shape, DataError)}
@@ -123,12 +123,42 @@ def inspect_all(
             )
         except DataError as error:
             problems[video] = error
+    unfit = {video: shape for video, shape in shapes.items() if video in problems}
+    for pair in _exchanged(unfit, expected):
+        problems |= dict.fromkeys(pair, _exchange_error(pair, paths, expected))
     sure = [f.frames_last for v, f in files.items() if shapes[v][0] != shapes[v][1]]
     usual = sum(sure) > len(sure) / 2 if sure else frames_last
     for video, file in files.items():
         if shapes[video][0] == shapes[video][1]:
             files[video] = replace(file, frames_last=usual)
     return files, problems
+
+
+def _exchanged(
+    shapes: Mapping[str, Shape], expected: Mapping[str, tuple[int, int]]
+) -> Iterator[tuple[str, str]]:
+    """Pairs of videos that fit no labels but each other's, of those that do not fit their own."""
+    of_size: dict[int, list[str]] = defaultdict(list)
+    for video, shape in shapes.items():
+        for size in set(shape):
+            of_size[size].append(video)
+    fitting = {v: [other for n in set(expected[v]) for other in of_size[n]] for v in shapes}
+    only = {video: others[0] for video, others in fitting.items() if len(others) == 1}
+    for first, second in only.items():
+        if first < second and only.get(second) == first:
+            yield first, second
+
+
+def _exchange_error(
+    pair: tuple[str, str], paths: Mapping[str, str], expected: Mapping[str, tuple[int, int]]
+) -> DataError:
+    first, second = pair
+    return DataError(
+        f"the labels of {first!r} ({expected[first][0]:,} frames) are as long as the features of "
+        f"{second!r} ({paths[second]}), and those of {second!r} ({expected[second][0]:,} frames) "
+        f"as the features of {first!r} ({paths[first]}): were the two label files exchanged? "
+        "Exchange them back, or correct the files"
+    )
 
 
 def _known_shape(contents: Contents | None, source: str) -> Shape | DataError:

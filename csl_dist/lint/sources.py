@@ -225,11 +225,19 @@ def _bare_files(path: Path, options: Options) -> Labels:
     fps = options.fps or (LABELS_FPS if phases else None)
     base = path if path.is_dir() else path.parent
     same_stems = len({file.stem for file in files}) < len(files)
+    beside = files_below(path) if path.is_dir() else []
+    features = {file.stem: str(file) for file in beside if file.suffix == ".npy"}
     names = [
         str(file.relative_to(base).with_suffix("")) if same_stems else file.stem for file in files
     ]
     videos = [
-        Video(id=name.removesuffix("-phase"), split=Split.AUDIT, labels=str(file), source="")
+        Video(
+            id=name.removesuffix("-phase"),
+            split=Split.AUDIT,
+            labels=str(file),
+            source="" if same_stems else features.get(file.stem, ""),
+            media=Media.FEATURES,
+        )
         for name, file in zip(names, files, strict=True)
     ]
     tracks = EntryTracks((), fps or 1.0, form)
@@ -270,6 +278,7 @@ def _sequence(dataset: Dataset, video: Video, *, any_form: bool) -> LabelSequenc
             steps=steps_from_frames(names, fps=fps, unlabelled=UNLABELLED_NAMES),
             seconds=len(names) / fps,
             frame_seconds=1 / fps,
+            end_seconds=len(names) / fps,
         )
     track = dataset.track(video)
     assert isinstance(track, SegmentTrack)

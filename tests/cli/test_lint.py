@@ -338,6 +338,33 @@ def test_swapped_label_files_are_found_by_the_lengths_of_features(tmp_path: Path
     assert [f["video"] for f in found["findings"] if f["kind"] == "mixed_up"] == ["P03", "P09"]
 
 
+@pytest.mark.parametrize("form", ["manifest", "folder"])
+def test_swapped_label_files_that_end_without_a_step_are_found_by_the_lengths_of_features(
+    tmp_path: Path, form: str
+) -> None:
+    """Most videos go on after their last step; the lines of their files tell their lengths."""
+    import numpy as np
+
+    write_labels(tmp_path / "labels", odd=False)
+    (tmp_path / "features").mkdir()
+    rows = ["id,source,labels,fps"]
+    for number, file in enumerate(sorted((tmp_path / "labels").iterdir())):
+        file.write_text(file.read_text() + "-\n" * (20 + number))
+        num_frames = len(file.read_text().splitlines())
+        np.save(tmp_path / f"features/{file.stem}.npy", np.zeros((num_frames, 8), np.float16))
+        rows.append(f"{file.stem},features/{file.stem}.npy,labels/{file.name},10")
+    first, second = (tmp_path / "labels" / name for name in ("P03.txt", "P09.txt"))
+    texts = first.read_text(), second.read_text()
+    first.write_text(texts[1])
+    second.write_text(texts[0])
+    if form == "manifest":
+        (tmp_path / "manifest.csv").write_text("\n".join(rows) + "\n")
+    found = [f for f in as_json(tmp_path)["findings"] if f["kind"] == "mixed_up"]
+    assert [f["video"] for f in found] == ["P03", "P09"]
+    unit = " s" if form == "manifest" else " entries"
+    assert unit in found[0]["sentence"]
+
+
 def test_mistake_of_a_process_ends_in_code_2(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "csl_dist.cli", "lint", str(tmp_path / "no")]
     done = subprocess.run(command, capture_output=True, text=True)
