@@ -155,6 +155,7 @@ def check(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
         look_at_videos,
         orientation,
         summaries,
+        trimmed,
     )
     from csl_dist.data.layouts import read_dataset
     from csl_dist.types import Split
@@ -171,7 +172,8 @@ def check(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
         console.print(dataset_table(lines), class_table(dataset.classes, lines))
     for note in (*dataset.notes, *exchanged_labels(facts)):
         say(note)
-    for sentence in (orientation(facts), doubtful_rate(facts), lone_classes(dataset, facts)):
+    told = (orientation(facts), trimmed(facts), doubtful_rate(facts), lone_classes(dataset, facts))
+    for sentence in told:
         if sentence is not None:
             say(sentence)
     if not dataset.in_split(Split.VAL) and loaded.flag.rule == "validation":

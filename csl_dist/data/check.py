@@ -22,7 +22,7 @@ from csl_dist.data.media.pixels import pixel_source, whole_frames
 from csl_dist.data.media.timeline import sampled
 from csl_dist.data.planted import corrupted, planted_kinds
 from csl_dist.data.splits import group_of
-from csl_dist.data.tracks import SETTLE_OVERLAPS, EntryTrack, LabelTrack, SegmentTrack
+from csl_dist.data.tracks import SETTLE_OVERLAPS, EntryTrack, LabelTrack, Misfit, SegmentTrack
 from csl_dist.errors import CslError, DataError
 from csl_dist.types import UNLABELLED, IntArray, Media, Split, Timeline, Video
 
@@ -53,6 +53,8 @@ class VideoFacts:
     """Of the length of ready features or pictures, at which labels with times end."""
     labels_end: float | None = None
     """Second at which the labels end."""
+    misfit: Misfit | None = None
+    """What was trimmed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +154,7 @@ def _look_at(
         file=file,
         labelled_share=share,
         labels_end=end,
+        misfit=track.misfit(timeline),
     )
 
 
@@ -393,6 +396,18 @@ def doubtful_rate(facts: list[VideoFacts]) -> str | None:
         f"rate: labels end at {share:.0%} of the length of what they label, in the median; are "
         f"there really {' and '.join(f'{rate:g}' for rate in rates)} frames or features a second? "
         "If not, set dataset.features_fps or dataset.frames_fps"
+    )
+
+
+def trimmed(facts: Sequence[VideoFacts]) -> str | None:
+    """A sentence where labels and frames differ in length and are used as far as both reach."""
+    found = [(f.misfit.share, f.misfit.words, f.video.id) for f in facts if f.misfit is not None]
+    if not found:
+        return None
+    share, words, video = max(found)
+    return (
+        f"trimmed: {len(found):,} of {len(facts):,} videos have more labels than frames or fewer, "
+        f"by {share:.1%} at most ({video!r}: {words})"
     )
 
 

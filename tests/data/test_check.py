@@ -24,6 +24,7 @@ from csl_dist.data.check import (
     look_at_videos,
     orientation,
     summaries,
+    trimmed,
 )
 from csl_dist.data.content import Contents
 from csl_dist.data.layouts import open_dataset, read_dataset
@@ -272,7 +273,7 @@ def test_labels_that_fit_two_other_videos_are_not_called_exchanged(tmp_path: Pat
     assert all("fits neither axis" in problem for problem in problems)
 
 
-def test_exchanged_label_files_that_are_trimmed_are_told(tmp_path: Path) -> None:
+def test_label_files_that_are_trimmed_are_told_and_so_is_an_exchange(tmp_path: Path) -> None:
     lengths = [200 + 4 * i for i in range(12)]
     labelled = [lengths[1], lengths[0], *lengths[2:]]
     rng = np.random.default_rng(0)
@@ -289,6 +290,10 @@ def test_exchanged_label_files_that_are_trimmed_are_told(tmp_path: Path) -> None
     config = config_of(tmp_path, length_mismatch="trim").dataset
     facts = list(look_at_videos(read_dataset(config), config))
     assert [found.problems for found in facts if found.problems] == []
+    assert trimmed(facts) == (
+        "trimmed: 2 of 12 videos have more labels than frames or fewer, by 2.0% at most ('v00': "
+        "204 labels but 200 frames at 10 fps)"
+    )
     [told] = exchanged_labels(facts)
     assert told.startswith("exchanged? The labels of 'v00' end with the video of 'v01', at 20.4 s")
 
