@@ -45,6 +45,9 @@ def init(
         Literal["quick", "standard", "paper"],
         typer.Option(help="How thorough; `paper` is the paper's protocol, for GPUs."),
     ] = "standard",
+    fps: Annotated[
+        float | None, typer.Option(help="Label entries per second, where files do not say.")
+    ] = None,
 ) -> None:
     """Look at a dataset on disk or in a bucket; write a config that fits it and this machine."""
     from csl_dist.cost.recipes import RecipeName, chosen_settings, recipe_text, this_machine
@@ -60,10 +63,12 @@ def init(
     from csl_dist.data.splits import with_patterns
     from csl_dist.storage.files import place
 
+    if fps is not None and not 0 < fps < 1e6:
+        raise ConfigError(f"--fps is {fps}, expected a number above 0")
     if os.path.lexists(out):
         raise ConfigError(f"{out} exists already; remove it, or give another --out")
     folder = place(path).absolute()
-    draft = draft_config(layout, folder, out.absolute())
+    draft = draft_config(layout, folder, out.absolute(), fps=fps)
     name = folder.stem or "mine"
     section = _parsed(config_text(draft, name), out).dataset
     usable = read_dataset(section)

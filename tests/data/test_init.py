@@ -89,6 +89,30 @@ def test_init_makes_a_manifest_of_videos_and_labels_of_the_same_name(
     assert not (data / "manifest.csv").exists(), "the user's folder is only read"
 
 
+def test_manifest_of_ready_features_needs_the_rate_of_labels(tmp_path: Path) -> None:
+    for name in ("v1", "v2", "v3"):
+        np.save(tmp_path / f"{name}.npy", np.zeros((6, 2)))
+        (tmp_path / f"{name}.txt").write_text("a\n" * 6)
+    out = tmp_path / "csl.yaml"
+    with pytest.raises(
+        DataError, match=r"how many labels a second .*v1.txt, beside v1.npy; give --fps"
+    ):
+        draft_config("manifest", tmp_path, out)
+    out.write_text(config_text(draft_config("manifest", tmp_path, out, fps=30), name="x"))
+    dataset = open_dataset(load_config(out).dataset)
+    assert {video.labels_fps for video in dataset.videos} == {30}
+
+
+def test_rate_is_refused_where_files_say_it(tmp_path: Path) -> None:
+    out = tmp_path / "csl.yaml"
+    write_manifest(tmp_path / "own", [], fps=1)
+    write_mstcn(tmp_path / "mstcn")
+    with pytest.raises(DataError, match=r"in its column fps; leave --fps out"):
+        draft_config("manifest", tmp_path / "own", out, fps=30)
+    with pytest.raises(DataError, match=r"--fps goes with `csl init manifest` alone"):
+        draft_config("mstcn", tmp_path / "mstcn", out, fps=30)
+
+
 @pytest.mark.parametrize(
     ("layout", "sentence"),
     [
