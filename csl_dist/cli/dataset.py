@@ -4,7 +4,7 @@ import importlib.util
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 
@@ -55,6 +55,7 @@ def init(
     from csl_dist.data.init import (
         config_text,
         draft_config,
+        refuse_unknown,
         with_even_folds,
         with_group,
         with_settings,
@@ -65,6 +66,7 @@ def init(
 
     if fps is not None and not 0 < fps < 1e6:
         raise ConfigError(f"--fps is {fps}, expected a number above 0")
+    refuse_unknown(layout)
     if os.path.lexists(out):
         raise ConfigError(f"{out} exists already; remove it, or give another --out")
     folder = place(path).absolute()
@@ -75,6 +77,8 @@ def init(
     problems = usable.problems
     # Labels tell much even where no video was found.
     dataset = usable if usable.videos else read_labelled(section)
+    if not dataset.videos and problems:
+        _refuse(problems, f"{out} is not written, since no video can be used")
     draft = with_group(draft, dataset)
     section = _parsed(config_text(draft, name), out).dataset
     dataset = replace(dataset, videos=with_patterns(dataset.videos, section))
@@ -90,16 +94,28 @@ def init(
     except OSError as error:
         raise ConfigError(f"can't write {out}: {error.strerror}") from error
     _print_draft(draft, dataset, out)
-    for problem in problems[:PROBLEMS_SHOWN]:
-        complain("problem", problem)
-    if len(problems) > PROBLEMS_SHOWN:
-        complain("problem", f"{len(problems) - PROBLEMS_SHOWN:,} more; csl check {out} lists them")
+    if problems and usable.videos:
+        _refuse(problems, f"{out} is written, but csl run refuses it until this is put right")
+    _complain_of_first(problems)
     say(f"{out}: recipe {recipe} for {machine}")
     if not problems:
         _say_time(load_config(out, []), facts, machine)
-    if not usable.videos:
+    if not usable.videos:  # not a mistake: some have labels alone
         say(f"labels alone: csl lint {shown_path(str(folder))}")
     say(f"next: csl check {out}")
+
+
+def _refuse(problems: "Sequence[str]", outcome: str) -> NoReturn:
+    """Names the first problems of a dataset, and ends with what came of the config."""
+    _complain_of_first(problems)
+    raise DataError(outcome)
+
+
+def _complain_of_first(problems: "Sequence[str]") -> None:
+    for problem in problems[:PROBLEMS_SHOWN]:
+        complain("problem", problem)
+    if len(problems) > PROBLEMS_SHOWN:
+        complain("problem", f"and {len(problems) - PROBLEMS_SHOWN:,} more")
 
 
 def _print_draft(draft: "Draft", dataset: "Dataset", out: Path) -> None:

@@ -87,17 +87,22 @@ def _distance(name: str, path: AnyPath) -> int:
     return 1 if is_like else 2
 
 
+def refuse_unknown(layout: str) -> None:
+    """Raises DataError where there is no such layout."""
+    if layout not in ("auto", *LAYOUTS):
+        raise DataError(f"layout {layout!r} is not one of auto, {', '.join(LAYOUTS)}")
+
+
 def draft_config(layout: str, path: AnyPath, out: Path, *, fps: float | None = None) -> Draft:
     """What the config of a folder says; may write a manifest beside `out`.
 
     `fps` are label entries per second, for a manifest that is made of files that do not say them.
     """
+    refuse_unknown(layout)
     if not path.exists():
         raise DataError(f"{path} does not exist")
     if layout == "auto":
         layout = recognise(path)
-    if layout not in LAYOUTS:
-        raise DataError(f"layout {layout!r} is not one of auto, {', '.join(LAYOUTS)}")
     if layout == MANIFEST.name:
         return MANIFEST.draft(path, out, fps=fps)
     if fps is not None:

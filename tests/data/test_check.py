@@ -127,7 +127,7 @@ def test_everything_but_check_refuses_a_list_with_problems(tmp_path: Path) -> No
     write_folder(tmp_path)
     manifest = tmp_path / "manifest.csv"
     manifest.write_text(manifest.read_text() + "x,x.npy,x.txt,test,10\ny,y.npy,y.txt,train,no\n")
-    with pytest.raises(DataError, match="split is 'test'.*1 more problems; `csl check` lists"):
+    with pytest.raises(DataError, match="split is 'test'.*1 more problem; `csl check` lists"):
         open_dataset(ManifestConfig(path=str(tmp_path)))
 
 
@@ -261,6 +261,15 @@ def test_exchanged_label_files_are_one_problem_that_run_refuses_too(tmp_path: Pa
     assert "trim" not in problem
     config = config_of(tmp_path).dataset
     with pytest.raises(DataError, match="were the two label files exchanged"):
+        ready_features(open_dataset(config), config, Contents())
+
+
+def test_run_refuses_features_that_do_not_fit_with_how_many_more_there_are(tmp_path: Path) -> None:
+    for name, features_TD in write_folder(tmp_path).items():
+        if name < "v03":
+            np.save(tmp_path / f"{name}.npy", features_TD[:10])
+    config = config_of(tmp_path).dataset
+    with pytest.raises(DataError, match=r"fits neither axis.*2 more problems; `csl check` lists"):
         ready_features(open_dataset(config), config, Contents())
 
 

@@ -210,6 +210,37 @@ def test_init_tells_what_is_there_what_it_guessed_and_how_to_change_it(tmp_path:
     assert "lower it" not in said, "what follows from that is not told"
 
 
+@pytest.mark.parametrize(("first_wrong", "written"), [(0, False), (2, True)])
+def test_init_of_a_manifest_that_run_refuses_fails_and_says_what_came_of_the_config(
+    tmp_path: Path, first_wrong: int, written: bool
+) -> None:
+    videos = [
+        MadeVideo(
+            id=f"v{k}",
+            split="foo" if k >= first_wrong else "audit",
+            names_T=["a", "b"],
+            features_TD=np.zeros((2, 3)),
+        )
+        for k in range(6)
+    ]
+    write_manifest(tmp_path / "d", videos, fps=1)
+    out = tmp_path / "csl.yaml"
+    done = CliRunner().invoke(app, ["init", "manifest", str(tmp_path / "d"), "--out", str(out)])
+    assert isinstance(done.exception, DataError)
+    assert ("is written, but csl run refuses it" in str(done.exception)) == written
+    assert ("is not written, since no video can be used" in str(done.exception)) != written
+    assert out.exists() == written
+    assert "split is 'foo'" in done.stderr
+
+
+def test_init_of_an_unknown_layout_says_so_first(tmp_path: Path) -> None:
+    out = tmp_path / "csl.yaml"
+    out.touch()
+    done = CliRunner().invoke(app, ["init", "foo", str(tmp_path), "--out", str(out)])
+    assert isinstance(done.exception, DataError)
+    assert "'foo' is not one of auto, manifest" in str(done.exception)
+
+
 def test_init_of_one_track_and_of_a_table_tells_it(tmp_path: Path) -> None:
     write_sample("elan", tmp_path / "elan")
     shutil.rmtree(tmp_path / "elan/videos")
