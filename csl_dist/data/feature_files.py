@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +35,14 @@ from csl_dist.types import fingerprint
 NUMPY_HEADER_LOCK = threading.Lock()
 """NumPy parses a file's header as Python source, and Python 3.11 miscounts its parser's depth when
 two threads parse at once: a SystemError now and then."""
+
+UNREADABLE = (*FORM_ERRORS, BadZipFile, EOFError, SyntaxError, TokenError)
+"""What reading a file of another form raises; NumPy opens what begins as a zip file as one."""
+SAVE_NUMBERS = "np.save('features.npy', np.asarray(array, dtype='float32'))"
+NO_NUMBERS = (
+    "it is no array of numbers as np.save writes one, and unpickling anything else would run the "
+    f"code inside; make it again: {SAVE_NUMBERS}"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +214,7 @@ def open_features(path: str) -> Iterator[Any]:
     if suffix in PICKLE_SUFFIXES:
         raise DataError(
             f"{file} is a pickle, and reading it would run the code inside; convert it: "
-            "np.save('features.npy', np.asarray(array, dtype='float32'))"
+            f"{SAVE_NUMBERS}"
         )
     if suffix not in FEATURE_SUFFIXES:
         raise DataError(f"{file} is no feature file; expected one of {', '.join(FEATURE_SUFFIXES)}")
@@ -231,8 +240,10 @@ def open_features(path: str) -> Iterator[Any]:
                 yield content[name or _only_array(content, file)]
     except CslError:
         raise
-    except (*FORM_ERRORS, EOFError, OSError, RuntimeError, SyntaxError, TokenError) as error:
+    except (*UNREADABLE, OSError, RuntimeError) as error:
         reason = str(error).strip().split("\n")[0] or type(error).__name__
+        if suffix == ".npy" and not _holds_numbers(file):
+            reason = NO_NUMBERS  # NumPy's own words advise to unpickle it
         raise DataError(f"{path} can't be read as features: {reason}") from error
 
 
@@ -251,19 +262,34 @@ class _ZarrFile:
         return read_array(self._storage, self._name, any_format=True)[selection]
 
 
+def _holds_numbers(file: str) -> bool:
+    """Whether a .npy file begins as one with numbers; others hold Python objects, or anything."""
+    try:
+        with NUMPY_HEADER_LOCK:
+            return not _npy_header(file)[1].hasobject
+    except UNREADABLE:
+        return False
+
+
+def _npy_header(file: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """The shape and type of the array in a .npy file."""
+    with open_file(file) as opened:
+        version = np.lib.format.read_magic(opened)
+        read = (
+            np.lib.format.read_array_header_1_0
+            if version == (1, 0)
+            else np.lib.format.read_array_header_2_0
+        )
+        shape, _, dtype = read(opened)
+    return shape, dtype
+
+
 class _RemoteArray:
     """A .npy file at a URL: its shape is read alone, its values when they are asked for."""
 
     def __init__(self, url: str):
         self._url = url
-        with open_file(url) as file:
-            version = np.lib.format.read_magic(file)
-            read = (
-                np.lib.format.read_array_header_1_0
-                if version == (1, 0)
-                else np.lib.format.read_array_header_2_0
-            )
-            self.shape = read(file)[0]
+        self.shape = _npy_header(url)[0]
 
     def __getitem__(self, index: slice) -> npt.NDArray[Any]:
         values: npt.NDArray[Any] = np.load(io.BytesIO(read_bytes(self._url)), allow_pickle=False)

@@ -54,7 +54,10 @@ def _read(path: Path) -> set[Place]:
                 )
             return {_row_place(path, row) for row in rows}
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"can't read the accepted findings {path}: {error}") from error
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise DataError(
+            f"can't read the accepted findings {path}: {reason}; give a file that --csv has written"
+        ) from error
 
 
 def _row_place(path: Path, row: dict[str, str]) -> Place:

@@ -365,6 +365,12 @@ def test_swapped_label_files_that_end_without_a_step_are_found_by_the_lengths_of
     assert unit in found[0]["sentence"]
 
 
+def test_accepted_findings_that_are_not_there_are_told_in_a_sentence(tmp_path: Path) -> None:
+    labels = write_labels(tmp_path / "labels")
+    error = error_of(csl(labels, "--accepted", tmp_path / "no.csv"))
+    assert error.endswith("no.csv: No such file or directory; give a file that --csv has written")
+
+
 def test_mistake_of_a_process_ends_in_code_2(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "csl_dist.cli", "lint", str(tmp_path / "no")]
     done = subprocess.run(command, capture_output=True, text=True)
