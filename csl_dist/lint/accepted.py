@@ -29,7 +29,8 @@ def without_accepted(result: LintResult, path: Path) -> LintResult:
 
 
 def _only(result: LintResult, keep: Callable[[Finding], bool]) -> LintResult:
-    return replace(result, findings=tuple(f for f in result.findings if keep(f)))
+    kept = (tuple(filter(keep, found)) for found in (result.findings, result.nearly))
+    return replace(result, findings=next(kept), nearly=next(kept))
 
 
 def _place(finding: Finding) -> Place:

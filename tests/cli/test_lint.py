@@ -365,6 +365,20 @@ def test_swapped_label_files_that_end_without_a_step_are_found_by_the_lengths_of
     assert unit in found[0]["sentence"]
 
 
+def test_findings_just_below_the_level_are_counted_with_the_level_that_shows_them(
+    tmp_path: Path,
+) -> None:
+    labels = write_labels(tmp_path / "labels")
+    [probability] = [f["probability"] for f in as_json(labels)["findings"] if f["kind"] == "order"]
+    quiet = csl(labels, "--level", probability + 0.01).stdout
+    [line] = [line for line in quiet.splitlines() if "just below the level" in line]
+    assert line.startswith("1 more finding lies just below the level: --level ")
+    told = csl(labels, "--level", line.split()[-3]).stdout
+    assert "Steps out of order (1)" in told
+    assert "just below the level" not in told
+    assert "just below" not in csl(labels, "--level", 0.99, "--ignore", "order").stdout
+
+
 def test_accepted_findings_that_are_not_there_are_told_in_a_sentence(tmp_path: Path) -> None:
     labels = write_labels(tmp_path / "labels")
     error = error_of(csl(labels, "--accepted", tmp_path / "no.csv"))
