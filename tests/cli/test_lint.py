@@ -379,6 +379,13 @@ def test_findings_just_below_the_level_are_counted_with_the_level_that_shows_the
     assert "just below" not in csl(labels, "--level", 0.99, "--ignore", "order").stdout
 
 
+@pytest.mark.parametrize(
+    ("folder", "title"), [("knots/labels", "knots"), ("knots/groundTruth", "knots"), ("tea", "tea")]
+)
+def test_page_is_named_for_what_is_labelled(tmp_path: Path, folder: str, title: str) -> None:
+    assert as_json(write_labels(tmp_path / folder, num_videos=3))["title"] == title
+
+
 def test_accepted_findings_that_are_not_there_are_told_in_a_sentence(tmp_path: Path) -> None:
     labels = write_labels(tmp_path / "labels")
     error = error_of(csl(labels, "--accepted", tmp_path / "no.csv"))
