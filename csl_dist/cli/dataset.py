@@ -4,7 +4,7 @@ import importlib.util
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 
@@ -45,6 +45,9 @@ def init(
         Literal["quick", "standard", "paper"],
         typer.Option(help="How thorough; `paper` is the paper's protocol, for GPUs."),
     ] = "standard",
+    fps: Annotated[
+        float | None, typer.Option(help="Label entries per second, where files do not say.")
+    ] = None,
 ) -> None:
     """Look at a dataset on disk or in a bucket; write a config that fits it and this machine."""
     from csl_dist.cost.recipes import RecipeName, chosen_settings, recipe_text, this_machine
@@ -52,6 +55,7 @@ def init(
     from csl_dist.data.init import (
         config_text,
         draft_config,
+        refuse_unknown,
         with_even_folds,
         with_group,
         with_settings,
@@ -60,16 +64,21 @@ def init(
     from csl_dist.data.splits import with_patterns
     from csl_dist.storage.files import place
 
+    if fps is not None and not 0 < fps < 1e6:
+        raise ConfigError(f"--fps is {fps}, expected a number above 0")
+    refuse_unknown(layout)
     if os.path.lexists(out):
         raise ConfigError(f"{out} exists already; remove it, or give another --out")
     folder = place(path).absolute()
-    draft = draft_config(layout, folder, out.absolute())
+    draft = draft_config(layout, folder, out.absolute(), fps=fps)
     name = folder.stem or "mine"
     section = _parsed(config_text(draft, name), out).dataset
     usable = read_dataset(section)
     problems = usable.problems
     # Labels tell much even where no video was found.
     dataset = usable if usable.videos else read_labelled(section)
+    if not dataset.videos and problems:
+        _refuse(problems, f"{out} is not written, since no video can be used")
     draft = with_group(draft, dataset)
     section = _parsed(config_text(draft, name), out).dataset
     dataset = replace(dataset, videos=with_patterns(dataset.videos, section))
@@ -85,16 +94,28 @@ def init(
     except OSError as error:
         raise ConfigError(f"can't write {out}: {error.strerror}") from error
     _print_draft(draft, dataset, out)
-    for problem in problems[:PROBLEMS_SHOWN]:
-        complain("problem", problem)
-    if len(problems) > PROBLEMS_SHOWN:
-        complain("problem", f"{len(problems) - PROBLEMS_SHOWN:,} more; csl check {out} lists them")
+    if problems and usable.videos:
+        _refuse(problems, f"{out} is written, but csl run refuses it until this is put right")
+    _complain_of_first(problems)
     say(f"{out}: recipe {recipe} for {machine}")
     if not problems:
         _say_time(load_config(out, []), facts, machine)
-    if not usable.videos:
+    if not usable.videos:  # not a mistake: some have labels alone
         say(f"labels alone: csl lint {shown_path(str(folder))}")
     say(f"next: csl check {out}")
+
+
+def _refuse(problems: "Sequence[str]", outcome: str) -> NoReturn:
+    """Names the first problems of a dataset, and ends with what came of the config."""
+    _complain_of_first(problems)
+    raise DataError(outcome)
+
+
+def _complain_of_first(problems: "Sequence[str]") -> None:
+    for problem in problems[:PROBLEMS_SHOWN]:
+        complain("problem", problem)
+    if len(problems) > PROBLEMS_SHOWN:
+        complain("problem", f"and {len(problems) - PROBLEMS_SHOWN:,} more")
 
 
 def _print_draft(draft: "Draft", dataset: "Dataset", out: Path) -> None:
@@ -155,6 +176,7 @@ def check(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
         look_at_videos,
         orientation,
         summaries,
+        trimmed,
     )
     from csl_dist.data.layouts import read_dataset
     from csl_dist.types import Split
@@ -171,7 +193,8 @@ def check(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
         console.print(dataset_table(lines), class_table(dataset.classes, lines))
     for note in (*dataset.notes, *exchanged_labels(facts)):
         say(note)
-    for sentence in (orientation(facts), doubtful_rate(facts), lone_classes(dataset, facts)):
+    told = (orientation(facts), trimmed(facts), doubtful_rate(facts), lone_classes(dataset, facts))
+    for sentence in told:
         if sentence is not None:
             say(sentence)
     if not dataset.in_split(Split.VAL) and loaded.flag.rule == "validation":

@@ -117,7 +117,13 @@ def _require(holds: bool, otherwise: str) -> None:
 
 
 def _print(result: "LintResult", top: int, files: dict[str, Path]) -> None:
-    from csl_dist.cli.tables.lint import agreement_table, closing_line, kind_tables, notes
+    from csl_dist.cli.tables.lint import (
+        agreement_table,
+        closing_line,
+        kind_tables,
+        nearly_line,
+        notes,
+    )
 
     for table in kind_tables(result, top=top, width=console.width):
         console.print(table)
@@ -125,6 +131,9 @@ def _print(result: "LintResult", top: int, files: dict[str, Path]) -> None:
         console.print(agreement_table(result))
     for line in (*(f"note: {note}" for note in notes(result)), closing_line(result)):
         console.print(line, highlight=False, markup=False)
+    nearly = nearly_line(result)
+    if nearly is not None:
+        say(nearly)
     for name, path in files.items():
         say(f"{name}: {path}")
     if result.findings and "page" not in files:

@@ -22,7 +22,7 @@ from csl_dist.data.media.pixels import pixel_source, whole_frames
 from csl_dist.data.media.timeline import sampled
 from csl_dist.data.planted import corrupted, planted_kinds
 from csl_dist.data.splits import group_of
-from csl_dist.data.tracks import SETTLE_OVERLAPS, LabelTrack, SegmentTrack
+from csl_dist.data.tracks import SETTLE_OVERLAPS, EntryTrack, LabelTrack, Misfit, SegmentTrack
 from csl_dist.errors import CslError, DataError
 from csl_dist.types import UNLABELLED, IntArray, Media, Split, Timeline, Video
 
@@ -52,7 +52,9 @@ class VideoFacts:
     labelled_share: float | None = None
     """Of the length of ready features or pictures, at which labels with times end."""
     labels_end: float | None = None
-    """Second at which labels with times end."""
+    """Second at which the labels end."""
+    misfit: Misfit | None = None
+    """What was trimmed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +136,7 @@ def _look_at(
     if timeline is None or problems:
         return VideoFacts(video=video, problems=tuple(problems), timeline=timeline, file=file)
     track = dataset.track(video)
-    end = track.last if isinstance(track, SegmentTrack) else None
+    end = _end(track)
     try:
         labels_T = dataset.labels(video, timeline)
     except CslError as error:
@@ -142,7 +144,8 @@ def _look_at(
     labelled = labels_T[labels_T != UNLABELLED]
     if not len(labelled):
         problems = [f"{video.labels}: video {video.id!r} has no labelled frame"]
-    share = None if end is None or video.media is Media.VIDEO else end / timeline.duration
+    is_timed = isinstance(track, SegmentTrack) and video.media is not Media.VIDEO
+    share = end / timeline.duration if end is not None and is_timed else None
     return VideoFacts(
         video=video,
         problems=tuple(problems),
@@ -151,7 +154,15 @@ def _look_at(
         file=file,
         labelled_share=share,
         labels_end=end,
+        misfit=track.misfit(timeline),
     )
+
+
+def _end(track: LabelTrack) -> float | None:
+    """Second at which labels end, with entries that say that there is none."""
+    if isinstance(track, EntryTrack):
+        return len(track.ids_N) / track.fps
+    return track.last if isinstance(track, SegmentTrack) else None
 
 
 def _look_at_pixels(video: Video, fps: float | None) -> Timeline:
@@ -195,6 +206,7 @@ def summaries(dataset: Dataset, facts: list[VideoFacts]) -> list[SplitSummary]:
 def all_problems(dataset: Dataset, facts: list[VideoFacts], config: RunConfig) -> list[str]:
     """Everything that is wrong: with the list, with each video, and with all together."""
     problems = [*dataset.problems, *(p for found in facts for p in found.problems)]
+    problems = list(dict.fromkeys(problems))  # two videos may share one, as exchanged labels do
     problems += _width_problems(facts)
     path = config.dataset.path
     if not dataset.videos and problems:
@@ -384,6 +396,18 @@ def doubtful_rate(facts: list[VideoFacts]) -> str | None:
         f"rate: labels end at {share:.0%} of the length of what they label, in the median; are "
         f"there really {' and '.join(f'{rate:g}' for rate in rates)} frames or features a second? "
         "If not, set dataset.features_fps or dataset.frames_fps"
+    )
+
+
+def trimmed(facts: Sequence[VideoFacts]) -> str | None:
+    """A sentence where labels and frames differ in length and are used as far as both reach."""
+    found = [(f.misfit.share, f.misfit.words, f.video.id) for f in facts if f.misfit is not None]
+    if not found:
+        return None
+    share, words, video = max(found)
+    return (
+        f"trimmed: {len(found):,} of {len(facts):,} videos have more labels than frames or fewer, "
+        f"by {share:.1%} at most ({video!r}: {words})"
     )
 
 

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TypeVar
@@ -117,6 +117,15 @@ class Dataset:
             if video.labels in str(error):
                 raise
             raise DataError(f"{video.labels}: video {video.id!r}: {error}") from error
+
+
+def first_of(problems: Iterable[object]) -> DataError:
+    """The first of several problems, and how many more there are that `csl check` lists."""
+    first, *rest = dict.fromkeys(map(str, problems))
+    if not rest:
+        return DataError(first)
+    noun = "problem" if len(rest) == 1 else "problems"
+    return DataError(f"{first} (and {len(rest):,} more {noun}; `csl check` lists them)")
 
 
 def read_errors(path: str) -> list[PlantedError]:

@@ -8,14 +8,15 @@ import io
 import math
 import threading
 import warnings
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +35,14 @@ from csl_dist.types import fingerprint
 NUMPY_HEADER_LOCK = threading.Lock()
 """NumPy parses a file's header as Python source, and Python 3.11 miscounts its parser's depth when
 two threads parse at once: a SystemError now and then."""
+
+UNREADABLE = (*FORM_ERRORS, BadZipFile, EOFError, SyntaxError, TokenError)
+"""What reading a file of another form raises; NumPy opens what begins as a zip file as one."""
+SAVE_NUMBERS = "np.save('features.npy', np.asarray(array, dtype='float32'))"
+NO_NUMBERS = (
+    "it is no array of numbers as np.save writes one, and unpickling anything else would run the "
+    f"code inside; make it again: {SAVE_NUMBERS}"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +114,7 @@ def inspect_all(
     """Files whose orientation is settled together, and what is wrong with the others, by video.
 
     A file that fits both ways, such as a square one, lies as most others do, or as its layout has
-    it (`frames_last`).
+    it (`frames_last`). Two videos whose labels fit each other's file share one sentence.
     """
     found = dict(zip(paths, at_once(partial(_known_shape, contents), paths.values()), strict=True))
     shapes = {video: shape for video, shape in found.items() if not isinstance(shape, DataError)}
@@ -123,12 +132,42 @@ def inspect_all(
             )
         except DataError as error:
             problems[video] = error
+    unfit = {video: shape for video, shape in shapes.items() if video in problems}
+    for pair in _exchanged(unfit, expected):
+        problems |= dict.fromkeys(pair, _exchange_error(pair, paths, expected))
     sure = [f.frames_last for v, f in files.items() if shapes[v][0] != shapes[v][1]]
     usual = sum(sure) > len(sure) / 2 if sure else frames_last
     for video, file in files.items():
         if shapes[video][0] == shapes[video][1]:
             files[video] = replace(file, frames_last=usual)
     return files, problems
+
+
+def _exchanged(
+    shapes: Mapping[str, Shape], expected: Mapping[str, tuple[int, int]]
+) -> Iterator[tuple[str, str]]:
+    """Pairs of videos that fit no labels but each other's, of those that do not fit their own."""
+    of_size: dict[int, list[str]] = defaultdict(list)
+    for video, shape in shapes.items():
+        for size in set(shape):
+            of_size[size].append(video)
+    fitting = {v: [other for n in set(expected[v]) for other in of_size[n]] for v in shapes}
+    only = {video: others[0] for video, others in fitting.items() if len(others) == 1}
+    for first, second in only.items():
+        if first < second and only.get(second) == first:
+            yield first, second
+
+
+def _exchange_error(
+    pair: tuple[str, str], paths: Mapping[str, str], expected: Mapping[str, tuple[int, int]]
+) -> DataError:
+    first, second = pair
+    return DataError(
+        f"the labels of {first!r} ({expected[first][0]:,} frames) are as long as the features of "
+        f"{second!r} ({paths[second]}), and those of {second!r} ({expected[second][0]:,} frames) "
+        f"as the features of {first!r} ({paths[first]}): were the two label files exchanged? "
+        "Exchange them back, or correct the files"
+    )
 
 
 def _known_shape(contents: Contents | None, source: str) -> Shape | DataError:
@@ -175,7 +214,7 @@ def open_features(path: str) -> Iterator[Any]:
     if suffix in PICKLE_SUFFIXES:
         raise DataError(
             f"{file} is a pickle, and reading it would run the code inside; convert it: "
-            "np.save('features.npy', np.asarray(array, dtype='float32'))"
+            f"{SAVE_NUMBERS}"
         )
     if suffix not in FEATURE_SUFFIXES:
         raise DataError(f"{file} is no feature file; expected one of {', '.join(FEATURE_SUFFIXES)}")
@@ -201,8 +240,10 @@ def open_features(path: str) -> Iterator[Any]:
                 yield content[name or _only_array(content, file)]
     except CslError:
         raise
-    except (*FORM_ERRORS, EOFError, OSError, RuntimeError, SyntaxError, TokenError) as error:
+    except (*UNREADABLE, OSError, RuntimeError) as error:
         reason = str(error).strip().split("\n")[0] or type(error).__name__
+        if suffix == ".npy" and not _holds_numbers(file):
+            reason = NO_NUMBERS  # NumPy's own words advise to unpickle it
         raise DataError(f"{path} can't be read as features: {reason}") from error
 
 
@@ -221,19 +262,34 @@ class _ZarrFile:
         return read_array(self._storage, self._name, any_format=True)[selection]
 
 
+def _holds_numbers(file: str) -> bool:
+    """Whether a .npy file begins as one with numbers; others hold Python objects, or anything."""
+    try:
+        with NUMPY_HEADER_LOCK:
+            return not _npy_header(file)[1].hasobject
+    except UNREADABLE:
+        return False
+
+
+def _npy_header(file: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """The shape and type of the array in a .npy file."""
+    with open_file(file) as opened:
+        version = np.lib.format.read_magic(opened)
+        read = (
+            np.lib.format.read_array_header_1_0
+            if version == (1, 0)
+            else np.lib.format.read_array_header_2_0
+        )
+        shape, _, dtype = read(opened)
+    return shape, dtype
+
+
 class _RemoteArray:
     """A .npy file at a URL: its shape is read alone, its values when they are asked for."""
 
     def __init__(self, url: str):
         self._url = url
-        with open_file(url) as file:
-            version = np.lib.format.read_magic(file)
-            read = (
-                np.lib.format.read_array_header_1_0
-                if version == (1, 0)
-                else np.lib.format.read_array_header_2_0
-            )
-            self.shape = read(file)[0]
+        self.shape = _npy_header(url)[0]
 
     def __getitem__(self, index: slice) -> npt.NDArray[Any]:
         values: npt.NDArray[Any] = np.load(io.BytesIO(read_bytes(self._url)), allow_pickle=False)

@@ -19,6 +19,7 @@ from csl_dist.data.layouts.guessed import draft_table
 from csl_dist.data.layouts.label_files import files_at
 from csl_dist.data.layouts.label_sets import SegmentTracks
 from csl_dist.data.layouts.layout import Draft, FolderLayout
+from csl_dist.data.layouts.manifest import LAYOUT as MANIFEST
 from csl_dist.data.media.sources import MediaNeed
 from csl_dist.data.splits import balanced_seed
 from csl_dist.data.tracks import SegmentTrack
@@ -86,14 +87,29 @@ def _distance(name: str, path: AnyPath) -> int:
     return 1 if is_like else 2
 
 
-def draft_config(layout: str, path: AnyPath, out: Path) -> Draft:
-    """What the config of a folder says; may write a manifest beside `out`."""
+def refuse_unknown(layout: str) -> None:
+    """Raises DataError where there is no such layout."""
+    if layout not in ("auto", *LAYOUTS):
+        raise DataError(f"layout {layout!r} is not one of auto, {', '.join(LAYOUTS)}")
+
+
+def draft_config(layout: str, path: AnyPath, out: Path, *, fps: float | None = None) -> Draft:
+    """What the config of a folder says; may write a manifest beside `out`.
+
+    `fps` are label entries per second, for a manifest that is made of files that do not say them.
+    """
+    refuse_unknown(layout)
     if not path.exists():
         raise DataError(f"{path} does not exist")
     if layout == "auto":
         layout = recognise(path)
-    if layout not in LAYOUTS:
-        raise DataError(f"layout {layout!r} is not one of auto, {', '.join(LAYOUTS)}")
+    if layout == MANIFEST.name:
+        return MANIFEST.draft(path, out, fps=fps)
+    if fps is not None:
+        raise DataError(
+            f"--fps goes with `csl init manifest` alone; the config of the {layout} layout has the "
+            "rate, as dataset.labels_fps or features_fps"
+        )
     return draft_table(path) if layout == "segments" else LAYOUTS[layout].draft(path, out)
 
 
@@ -244,7 +260,8 @@ def _labels(dataset: Dataset) -> str:
         return f"{length}; {num_segments:,} segments, {mean}{more}"
     if not rates:
         return "none that can be read"
-    return f"{length}; {' and '.join(f'{rate:g}' for rate in sorted(rates))} labels a second"
+    noun = "label" if rates == {1.0} else "labels"
+    return f"{length}; {' and '.join(f'{rate:g}' for rate in sorted(rates))} {noun} a second"
 
 
 def length_words(seconds: float) -> str:

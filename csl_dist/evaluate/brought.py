@@ -67,7 +67,7 @@ def _read_npy(path: Path) -> FloatArray:
     try:
         return np.load(path, allow_pickle=False).astype(np.float64).reshape(-1)
     except (OSError, ValueError) as error:
-        raise DataError(f"{path} is not a .npy file of numbers: {error}") from error
+        raise DataError(f"{path} is not a .npy file of numbers, as np.save writes it") from error
 
 
 def _read_csv(path: Path, annotation: Annotation) -> FloatArray:

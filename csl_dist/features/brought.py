@@ -7,7 +7,7 @@ import numpy as np
 
 from csl_dist.config import DatasetConfig, RunConfig
 from csl_dist.data.content import Contents
-from csl_dist.data.dataset import Dataset
+from csl_dist.data.dataset import Dataset, first_of
 from csl_dist.data.feature_files import FeatureFile, feature_content, inspect_all
 from csl_dist.data.media.sources import find_features
 from csl_dist.data.media.timeline import sampled
@@ -86,7 +86,7 @@ def ready_features(dataset: Dataset, config: DatasetConfig, contents: Contents) 
         contents=contents,
     )
     if problems:
-        raise next(iter(problems.values()))
+        raise first_of(problems.values())
     found = at_once(lambda video: feature_content(video.source, contents), dataset.videos)
     entries = {}
     for video, content in zip(dataset.videos, found, strict=True):

@@ -29,7 +29,8 @@ def without_accepted(result: LintResult, path: Path) -> LintResult:
 
 
 def _only(result: LintResult, keep: Callable[[Finding], bool]) -> LintResult:
-    return replace(result, findings=tuple(f for f in result.findings if keep(f)))
+    kept = (tuple(filter(keep, found)) for found in (result.findings, result.nearly))
+    return replace(result, findings=next(kept), nearly=next(kept))
 
 
 def _place(finding: Finding) -> Place:
@@ -54,7 +55,10 @@ def _read(path: Path) -> set[Place]:
                 )
             return {_row_place(path, row) for row in rows}
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"can't read the accepted findings {path}: {error}") from error
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise DataError(
+            f"can't read the accepted findings {path}: {reason}; give a file that --csv has written"
+        ) from error
 
 
 def _row_place(path: Path, row: dict[str, str]) -> Place:

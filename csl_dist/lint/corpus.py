@@ -33,6 +33,7 @@ class About:
     annotator: str | None
     procedure: str | None
     frame_seconds: float | None
+    end_seconds: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +129,7 @@ def corpus_of(sequences: Iterable[LabelSequence]) -> Corpus:
                 annotator=sequence.annotator,
                 procedure=sequence.procedure,
                 frame_seconds=sequence.frame_seconds,
+                end_seconds=sequence.end_seconds,
             )
         )
     labels = sorted(codes)

@@ -1,7 +1,7 @@
 """Lint: everything that labels alone give away, from sequences to findings."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from csl_dist.lint.sequences import LabelSequence
 from csl_dist.lint.statistics.procedures import ProcedureSummary, procedure_summaries
 
 RULES: tuple[Callable[[Reading], Iterator[Finding]], ...] = (
-    order_findings,
     duration_findings,
     flicker_findings,
     gap_findings,
@@ -42,6 +41,9 @@ RULES: tuple[Callable[[Reading], Iterator[Finding]], ...] = (
     sole_user_findings,
     transition_findings,
 )
+"""All but the order of steps, which alone depends on the level."""
+NEARLY = 0.7
+"""So much of the level is just below it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +63,8 @@ class LintResult:
     unit: TimeUnit
     notes: tuple[str, ...]
     """What was taken for granted, a sentence each."""
+    nearly: tuple[Finding, ...] = ()
+    """What is not told, but has a probability just below the level."""
     title: str = ""
     """What was linted; empty for sequences."""
 
@@ -72,7 +76,7 @@ def lint(sequences: Iterable[LabelSequence], settings: LintSettings | None = Non
     hours = sum(corpus.seconds(v) for v in np.flatnonzero(corpus.counted_V).tolist()) / 3600
     found = [finding for rule in RULES for finding in rule(reading)]
     agreement = agreement_of(corpus, reading.settings.unit)
-    told = told_once(reading, _without_copies(corpus, found))
+    told = _told(reading, found)
     by_kind = grouped([*told, *agreement.findings])
     return LintResult(
         findings=tuple(finding for members in by_kind.values() for finding in members),
@@ -84,7 +88,24 @@ def lint(sequences: Iterable[LabelSequence], settings: LintSettings | None = Non
         hours=0.0 if reading.settings.unit is TimeUnit.ENTRIES else hours,
         unit=reading.settings.unit,
         notes=tuple(_background_notes(reading)),
+        nearly=tuple(_nearly(reading, found)),
     )
+
+
+def _told(reading: Reading, found: list[Finding]) -> list[Finding]:
+    """What is found apart from the order of steps, and that; each thing once."""
+    return told_once(reading, _without_copies(reading.corpus, [*order_findings(reading), *found]))
+
+
+def _nearly(reading: Reading, found: list[Finding]) -> list[Finding]:
+    """What a level just below would tell beside."""
+    level = reading.settings.probability
+    lower = replace(reading.settings, probability=NEARLY * level)
+    between = ((lower.probability <= p) & (p < level) for p in reading.probabilities.values())
+    if not any(b.any() for b in between):
+        return []
+    told = _told(replace(reading, settings=lower), found)
+    return [f for f in told if f.probability is not None and f.probability < level]
 
 
 def _background_notes(reading: Reading) -> Iterator[str]:

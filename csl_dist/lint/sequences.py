@@ -38,6 +38,8 @@ class LabelSequence:
     """What is performed: a recipe, an operation. Each has its own statistics."""
     frame_seconds: float | None = None
     """Seconds from one label to the next, where labels are per frame."""
+    end_seconds: float | None = None
+    """Where the last label ends, step or no step; None where steps alone tell it."""
 
 
 def steps_from_frames(

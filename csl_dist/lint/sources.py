@@ -39,6 +39,8 @@ from csl_dist.types import Media, Split, Video
 
 LISTS = ("mapping.txt", "classes.txt", "readme.txt")
 """Text files that lie beside label files and are none."""
+ANY_NAMES = ("annotation", "annotations", "gestures", "groundtruth", "label", "labels", "manifest")
+"""Folders and files of labels are called so whatever is labelled."""
 LENGTH_MISFIT = 0.05
 """Features so much longer or shorter than the labels, in the median, have another rate."""
 FOLDER_LAYOUTS = tuple(layout.name for layout in FOLDERS if layout.name != "activitynet")
@@ -137,7 +139,7 @@ def find_labels(where: str | Path, options: Options) -> Labels:
     if section is None:
         assert isinstance(path, Path), "text files are looked for on this machine alone"
         return _bare_files(path, options)
-    labels = _of_config(section, options, Path(section.path).name)
+    labels = _of_config(section, options, _title(Path(section.path)))
     if section.layout == "mstcn" and options.fps is None:
         labels.notes.append(
             f"Labels are taken as {section.counted_fps:g} a second, as in GTEA and Breakfast; "
@@ -169,6 +171,12 @@ def _section_of(path: AnyPath) -> tuple[DatasetConfig | None, list[str]]:
     section = kept | {"layout": layout, "path": str(kept["path"])}
     where = {"root": "runs/lint", "dataset": section}
     return parse_config(where, where=str(path)).dataset, notes
+
+
+def _title(path: Path) -> str:
+    """The name of a folder or file, or that of the folder around it where it is like any other."""
+    path = path.absolute()
+    return path.parent.name if path.stem.lower() in ANY_NAMES and path.parent.name else path.name
 
 
 def _of_config(config: DatasetConfig, options: Options, title: str) -> Labels:
@@ -225,11 +233,19 @@ def _bare_files(path: Path, options: Options) -> Labels:
     fps = options.fps or (LABELS_FPS if phases else None)
     base = path if path.is_dir() else path.parent
     same_stems = len({file.stem for file in files}) < len(files)
+    beside = files_below(path) if path.is_dir() else []
+    features = {file.stem: str(file) for file in beside if file.suffix == ".npy"}
     names = [
         str(file.relative_to(base).with_suffix("")) if same_stems else file.stem for file in files
     ]
     videos = [
-        Video(id=name.removesuffix("-phase"), split=Split.AUDIT, labels=str(file), source="")
+        Video(
+            id=name.removesuffix("-phase"),
+            split=Split.AUDIT,
+            labels=str(file),
+            source="" if same_stems else features.get(file.stem, ""),
+            media=Media.FEATURES,
+        )
         for name, file in zip(names, files, strict=True)
     ]
     tracks = EntryTracks((), fps or 1.0, form)
@@ -237,7 +253,7 @@ def _bare_files(path: Path, options: Options) -> Labels:
         path=str(path), group=options.group, procedure=options.procedure
     )
     labels = Labels(
-        title=path.absolute().name,
+        title=_title(path),
         datasets=[Dataset(classes=(), videos=with_patterns(videos, config), read_track=tracks)],
         may_hold_other_files=True,
     )
@@ -270,6 +286,7 @@ def _sequence(dataset: Dataset, video: Video, *, any_form: bool) -> LabelSequenc
             steps=steps_from_frames(names, fps=fps, unlabelled=UNLABELLED_NAMES),
             seconds=len(names) / fps,
             frame_seconds=1 / fps,
+            end_seconds=len(names) / fps,
         )
     track = dataset.track(video)
     assert isinstance(track, SegmentTrack)

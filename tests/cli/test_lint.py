@@ -338,6 +338,60 @@ def test_swapped_label_files_are_found_by_the_lengths_of_features(tmp_path: Path
     assert [f["video"] for f in found["findings"] if f["kind"] == "mixed_up"] == ["P03", "P09"]
 
 
+@pytest.mark.parametrize("form", ["manifest", "folder"])
+def test_swapped_label_files_that_end_without_a_step_are_found_by_the_lengths_of_features(
+    tmp_path: Path, form: str
+) -> None:
+    """Most videos go on after their last step; the lines of their files tell their lengths."""
+    import numpy as np
+
+    write_labels(tmp_path / "labels", odd=False)
+    (tmp_path / "features").mkdir()
+    rows = ["id,source,labels,fps"]
+    for number, file in enumerate(sorted((tmp_path / "labels").iterdir())):
+        file.write_text(file.read_text() + "-\n" * (20 + number))
+        num_frames = len(file.read_text().splitlines())
+        np.save(tmp_path / f"features/{file.stem}.npy", np.zeros((num_frames, 8), np.float16))
+        rows.append(f"{file.stem},features/{file.stem}.npy,labels/{file.name},10")
+    first, second = (tmp_path / "labels" / name for name in ("P03.txt", "P09.txt"))
+    texts = first.read_text(), second.read_text()
+    first.write_text(texts[1])
+    second.write_text(texts[0])
+    if form == "manifest":
+        (tmp_path / "manifest.csv").write_text("\n".join(rows) + "\n")
+    found = [f for f in as_json(tmp_path)["findings"] if f["kind"] == "mixed_up"]
+    assert [f["video"] for f in found] == ["P03", "P09"]
+    unit = " s" if form == "manifest" else " entries"
+    assert unit in found[0]["sentence"]
+
+
+def test_findings_just_below_the_level_are_counted_with_the_level_that_shows_them(
+    tmp_path: Path,
+) -> None:
+    labels = write_labels(tmp_path / "labels")
+    [probability] = [f["probability"] for f in as_json(labels)["findings"] if f["kind"] == "order"]
+    quiet = csl(labels, "--level", probability + 0.01).stdout
+    [line] = [line for line in quiet.splitlines() if "just below the level" in line]
+    assert line.startswith("1 more finding lies just below the level: --level ")
+    told = csl(labels, "--level", line.split()[-3]).stdout
+    assert "Steps out of order (1)" in told
+    assert "just below the level" not in told
+    assert "just below" not in csl(labels, "--level", 0.99, "--ignore", "order").stdout
+
+
+@pytest.mark.parametrize(
+    ("folder", "title"), [("knots/labels", "knots"), ("knots/groundTruth", "knots"), ("tea", "tea")]
+)
+def test_page_is_named_for_what_is_labelled(tmp_path: Path, folder: str, title: str) -> None:
+    assert as_json(write_labels(tmp_path / folder, num_videos=3))["title"] == title
+
+
+def test_accepted_findings_that_are_not_there_are_told_in_a_sentence(tmp_path: Path) -> None:
+    labels = write_labels(tmp_path / "labels")
+    error = error_of(csl(labels, "--accepted", tmp_path / "no.csv"))
+    assert error.endswith("no.csv: No such file or directory; give a file that --csv has written")
+
+
 def test_mistake_of_a_process_ends_in_code_2(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "csl_dist.cli", "lint", str(tmp_path / "no")]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -24,9 +24,12 @@ from csl_dist.data.check import (
     look_at_videos,
     orientation,
     summaries,
+    trimmed,
 )
+from csl_dist.data.content import Contents
 from csl_dist.data.layouts import open_dataset, read_dataset
 from csl_dist.errors import DataError
+from csl_dist.features.brought import ready_features
 from csl_dist.types import Media, Split, Timeline, Video
 
 NUM_FRAMES = 20
@@ -124,7 +127,7 @@ def test_everything_but_check_refuses_a_list_with_problems(tmp_path: Path) -> No
     write_folder(tmp_path)
     manifest = tmp_path / "manifest.csv"
     manifest.write_text(manifest.read_text() + "x,x.npy,x.txt,test,10\ny,y.npy,y.txt,train,no\n")
-    with pytest.raises(DataError, match="split is 'test'.*1 more problems; `csl check` lists"):
+    with pytest.raises(DataError, match="split is 'test'.*1 more problem; `csl check` lists"):
         open_dataset(ManifestConfig(path=str(tmp_path)))
 
 
@@ -232,6 +235,76 @@ def test_every_overlap_is_named_with_file_line_and_seconds(tmp_path: Path) -> No
     settled = replace(config, overlap="longest")
     [found] = look_at_videos(read_dataset(settled), settled)
     assert found.problems == ()
+
+
+def write_exchanged(root: Path) -> None:
+    """Twelve videos, each a frame longer than the one before; two have each other's labels."""
+    videos = []
+    for i, labelled in enumerate([0, 1, 2, 9, 4, 5, 6, 7, 8, 3, 10, 11]):
+        rng = np.random.default_rng(i)
+        features_TD = rng.normal(size=(NUM_FRAMES + 2 * i, 6)).astype(np.float32)
+        names_T = ["a"] * 10 + ["b"] * (NUM_FRAMES + 2 * labelled - 10)
+        split = "audit" if i >= 9 else "train"
+        videos.append(
+            MadeVideo(id=f"v{i:02d}", split=split, names_T=names_T, features_TD=features_TD)
+        )
+    write_manifest(root, videos, fps=10, classes=("a", "b"))
+
+
+def test_exchanged_label_files_are_one_problem_that_run_refuses_too(tmp_path: Path) -> None:
+    write_exchanged(tmp_path)
+    [problem] = found_problems(tmp_path)
+    assert problem.startswith(
+        "the labels of 'v03' (38 frames) are as long as the features of 'v09'"
+    )
+    assert "were the two label files exchanged?" in problem
+    assert "trim" not in problem
+    config = config_of(tmp_path).dataset
+    with pytest.raises(DataError, match="were the two label files exchanged"):
+        ready_features(open_dataset(config), config, Contents())
+
+
+def test_run_refuses_features_that_do_not_fit_with_how_many_more_there_are(tmp_path: Path) -> None:
+    for name, features_TD in write_folder(tmp_path).items():
+        if name < "v03":
+            np.save(tmp_path / f"{name}.npy", features_TD[:10])
+    config = config_of(tmp_path).dataset
+    with pytest.raises(DataError, match=r"fits neither axis.*2 more problems; `csl check` lists"):
+        ready_features(open_dataset(config), config, Contents())
+
+
+def test_labels_that_fit_two_other_videos_are_not_called_exchanged(tmp_path: Path) -> None:
+    write_exchanged(tmp_path)
+    (tmp_path / "v05.txt").write_text("a\n" * 26)
+    np.save(tmp_path / "v05.npy", np.random.default_rng(5).normal(size=(38, 6)))
+    problems = found_problems(tmp_path)
+    assert len(problems) == 3
+    assert all("fits neither axis" in problem for problem in problems)
+
+
+def test_label_files_that_are_trimmed_are_told_and_so_is_an_exchange(tmp_path: Path) -> None:
+    lengths = [200 + 4 * i for i in range(12)]
+    labelled = [lengths[1], lengths[0], *lengths[2:]]
+    rng = np.random.default_rng(0)
+    videos = [
+        MadeVideo(
+            id=f"v{i:02d}",
+            split="train",
+            names_T=["a"] * 100 + ["b"] * (own - 100),
+            features_TD=rng.normal(size=(length, 6)).astype(np.float32),
+        )
+        for i, (length, own) in enumerate(zip(lengths, labelled, strict=True))
+    ]
+    write_manifest(tmp_path, videos, fps=10, classes=("a", "b"))
+    config = config_of(tmp_path, length_mismatch="trim").dataset
+    facts = list(look_at_videos(read_dataset(config), config))
+    assert [found.problems for found in facts if found.problems] == []
+    assert trimmed(facts) == (
+        "trimmed: 2 of 12 videos have more labels than frames or fewer, by 2.0% at most ('v00': "
+        "204 labels but 200 frames at 10 fps)"
+    )
+    [told] = exchanged_labels(facts)
+    assert told.startswith("exchanged? The labels of 'v00' end with the video of 'v01', at 20.4 s")
 
 
 def write_table(root: Path, *, num_videos: int = 3) -> SegmentsConfig:

@@ -86,8 +86,18 @@ def test_pickle_is_refused_with_the_way_out(tmp_path: Path, name: str) -> None:
 
 def test_npy_that_holds_objects_is_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "f.npy", np.array([[{}]], dtype=object), allow_pickle=True)
-    with pytest.raises(DataError, match="can't be read as features"):
+    with pytest.raises(DataError, match=r"no array of numbers .*unpickling .* make it again"):
         inspect(str(tmp_path / "f.npy"), (1, 1))
+
+
+def test_npy_that_is_something_else_is_refused_without_advice_to_unpickle_it(
+    tmp_path: Path,
+) -> None:
+    for content in (b"no array", b"PK\x03\x04no zip", b"\x93NUMPY\x01\x00"):
+        (tmp_path / "f.npy").write_bytes(content)
+        with pytest.raises(DataError, match=r"no array of numbers .*make it again") as refused:
+            inspect(str(tmp_path / "f.npy"), (1, 1))
+        assert "allow_pickle" not in str(refused.value)
 
 
 def test_hdf5_with_two_arrays_asks_for_a_name(tmp_path: Path) -> None:

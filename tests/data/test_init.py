@@ -89,6 +89,30 @@ def test_init_makes_a_manifest_of_videos_and_labels_of_the_same_name(
     assert not (data / "manifest.csv").exists(), "the user's folder is only read"
 
 
+def test_manifest_of_ready_features_needs_the_rate_of_labels(tmp_path: Path) -> None:
+    for name in ("v1", "v2", "v3"):
+        np.save(tmp_path / f"{name}.npy", np.zeros((6, 2)))
+        (tmp_path / f"{name}.txt").write_text("a\n" * 6)
+    out = tmp_path / "csl.yaml"
+    with pytest.raises(
+        DataError, match=r"how many labels a second .*v1.txt, beside v1.npy; give --fps"
+    ):
+        draft_config("manifest", tmp_path, out)
+    out.write_text(config_text(draft_config("manifest", tmp_path, out, fps=30), name="x"))
+    dataset = open_dataset(load_config(out).dataset)
+    assert {video.labels_fps for video in dataset.videos} == {30}
+
+
+def test_rate_is_refused_where_files_say_it(tmp_path: Path) -> None:
+    out = tmp_path / "csl.yaml"
+    write_manifest(tmp_path / "own", [], fps=1)
+    write_mstcn(tmp_path / "mstcn")
+    with pytest.raises(DataError, match=r"in its column fps; leave --fps out"):
+        draft_config("manifest", tmp_path / "own", out, fps=30)
+    with pytest.raises(DataError, match=r"--fps goes with `csl init manifest` alone"):
+        draft_config("mstcn", tmp_path / "mstcn", out, fps=30)
+
+
 @pytest.mark.parametrize(
     ("layout", "sentence"),
     [
@@ -184,6 +208,37 @@ def test_init_tells_what_is_there_what_it_guessed_and_how_to_change_it(tmp_path:
         assert words in said
     assert "has no media in" in said
     assert "lower it" not in said, "what follows from that is not told"
+
+
+@pytest.mark.parametrize(("first_wrong", "written"), [(0, False), (2, True)])
+def test_init_of_a_manifest_that_run_refuses_fails_and_says_what_came_of_the_config(
+    tmp_path: Path, first_wrong: int, written: bool
+) -> None:
+    videos = [
+        MadeVideo(
+            id=f"v{k}",
+            split="foo" if k >= first_wrong else "audit",
+            names_T=["a", "b"],
+            features_TD=np.zeros((2, 3)),
+        )
+        for k in range(6)
+    ]
+    write_manifest(tmp_path / "d", videos, fps=1)
+    out = tmp_path / "csl.yaml"
+    done = CliRunner().invoke(app, ["init", "manifest", str(tmp_path / "d"), "--out", str(out)])
+    assert isinstance(done.exception, DataError)
+    assert ("is written, but csl run refuses it" in str(done.exception)) == written
+    assert ("is not written, since no video can be used" in str(done.exception)) != written
+    assert out.exists() == written
+    assert "split is 'foo'" in done.stderr
+
+
+def test_init_of_an_unknown_layout_says_so_first(tmp_path: Path) -> None:
+    out = tmp_path / "csl.yaml"
+    out.touch()
+    done = CliRunner().invoke(app, ["init", "foo", str(tmp_path), "--out", str(out)])
+    assert isinstance(done.exception, DataError)
+    assert "'foo' is not one of auto, manifest" in str(done.exception)
 
 
 def test_init_of_one_track_and_of_a_table_tells_it(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Lint's findings in a terminal, from 80 columns on."""
 
 from collections.abc import Iterator, Sequence
+from math import floor
 
 from rich import box
 from rich.markup import escape
@@ -118,6 +119,17 @@ def closing_line(result: LintResult) -> str:
         f"{TITLES[kind].lower()} {len(found):,}" for kind, found in grouped(result.findings).items()
     )
     return f"{amount}, {_counted(len(result.findings), 'finding')}: {kinds}"
+
+
+def nearly_line(result: LintResult) -> str | None:
+    """How many findings lie just below the level, and which level tells them."""
+    probabilities = [f.probability for f in result.nearly if f.probability is not None]
+    if not probabilities:
+        return None
+    level = max(floor(100 * min(probabilities)) / 100, 0.001)
+    verb, them = ("lies", "it") if len(probabilities) == 1 else ("lie", "them")
+    number = _counted(len(probabilities), "more finding")
+    return f"{number} {verb} just below the level: --level {level:g} shows {them}"
 
 
 def _counted(number: int, noun: str) -> str:

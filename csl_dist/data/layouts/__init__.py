@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from csl_dist.config import DatasetConfig
-from csl_dist.data.dataset import FORM_ERRORS, Dataset, Fold, KnownSegment, read_errors
+from csl_dist.data.dataset import (
+    FORM_ERRORS,
+    Dataset,
+    Fold,
+    KnownSegment,
+    first_of,
+    read_errors,
+)
 from csl_dist.data.documents.edits import Edge, Renaming
 from csl_dist.data.formats import (
     anvil,
@@ -105,9 +112,7 @@ def open_dataset(config: DatasetConfig) -> Dataset:
     """The same, refused where the list of videos has problems."""
     dataset = read_dataset(config)
     if dataset.problems:
-        more = len(dataset.problems) - 1
-        rest = f" (and {more} more problems; `csl check` lists them)" if more else ""
-        raise DataError(dataset.problems[0] + rest)
+        raise first_of(dataset.problems)
     if not dataset.videos:
         raise DataError(f"{config.path} holds no videos")
     return dataset

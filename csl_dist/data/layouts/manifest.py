@@ -38,16 +38,23 @@ class ManifestLayout(FolderLayout):
         columns = {name.strip().strip('"') for name in header.split(",")}
         return [f"the column {name}" for name in ("id", "labels", "fps") if name not in columns]
 
-    def draft(self, path: AnyPath, out: Path) -> Draft:
-        """Of a manifest that is there, or of one made of files of the same name."""
+    def draft(self, path: AnyPath, out: Path, *, fps: float | None = None) -> Draft:
+        """Of a manifest that is there, or of one made of files of the same name.
+
+        `fps` are label entries per second, which a manifest that is there says itself.
+        """
         given = path if path.is_file() else path / "manifest.csv"
         if given.exists():
+            if fps is not None:
+                raise DataError(
+                    f"{given} says the rate of labels in its column fps; leave --fps out"
+                )
             return Draft(layout=self.name, dataset={"path": given}, notes={})
         if not isinstance(path, Path):
             raise DataError(
                 f"{path} has no manifest.csv; write one with columns id, source, labels, fps"
             )
-        rows = paired_rows(path, out.parent)
+        rows = paired_rows(path, out.parent, fps=fps)
         manifest = out.with_suffix(".manifest.csv")
         if manifest.exists():
             raise DataError(f"{manifest} exists already; remove it, or give another --out")

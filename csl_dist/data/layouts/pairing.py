@@ -13,8 +13,11 @@ LABEL_SUFFIXES = (".txt", ".csv")
 MEDIA_SUFFIXES = (*VIDEO_SUFFIXES, *(s for s in FEATURE_SUFFIXES if s not in LABEL_SUFFIXES))
 
 
-def paired_rows(path: Path, base: Path) -> list[dict[str, object]]:
-    """One row per media file that has a text file of its name; paths are relative to `base`."""
+def paired_rows(path: Path, base: Path, *, fps: float | None = None) -> list[dict[str, object]]:
+    """One row per media file that has a text file of its name; paths are relative to `base`.
+
+    `fps` are label entries per second, which are else told by the length of videos.
+    """
     files = files_below(path)
     labels = {file.stem: file for file in files if file.suffix.lower() in LABEL_SUFFIXES}
     media = {file.stem: file for file in files if file.suffix.lower() in MEDIA_SUFFIXES}
@@ -37,16 +40,19 @@ def paired_rows(path: Path, base: Path) -> list[dict[str, object]]:
             "id": stem,
             "source": os.path.relpath(media[stem], base),
             "labels": os.path.relpath(labels[stem], base),
-            "fps": round(_label_rate(media[stem], labels[stem]), 4),
+            "fps": round(fps or _label_rate(media[stem], labels[stem]), 4),
         }
         for stem in paired
     ]
 
 
 def _label_rate(media: Path, labels: Path) -> float:
-    """Label entries per second: their number over the video's length; 1 where there is none."""
+    """Label entries per second: their number over the video's length."""
     if media.suffix.lower() not in VIDEO_SUFFIXES:
-        return 1.0
+        raise DataError(
+            f"nothing says how many labels a second there are in files such as {labels}, beside "
+            f"{media.name}; give --fps, such as --fps 30 for one a frame at 30 frames a second"
+        )
     # Decoding is imported late, so that what reads labels alone starts quickly.
     from csl_dist.data.media.video import VideoFile
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from csl_dist.lint.corpus import MIN_STEPS, About, Corpus
-from csl_dist.lint.findings import Finding, Kind
+from csl_dist.lint.findings import Finding, Kind, TimeUnit
 from csl_dist.lint.reading import Reading, about_place
 from csl_dist.lint.statistics.copies import copied_runs
 
@@ -126,9 +126,7 @@ def mixed_up_findings(reading: Reading) -> Iterator[Finding]:
     """Labels that do not end with their own video, but exactly with another one."""
     corpus = reading.corpus
     lengths = {v: a.seconds for v, a in enumerate(corpus.about) if a.seconds is not None}
-    ends = {
-        v: corpus.last_second(v) for v in lengths if corpus.offsets_V[v] < corpus.offsets_V[v + 1]
-    }
+    ends = {v: _end(corpus, v) for v in lengths if corpus.offsets_V[v] < corpus.offsets_V[v + 1]}
     wrong = [v for v in ends if abs(ends[v] - lengths[v]) > _tolerance(corpus, v)]
     if not wrong or len(wrong) > (1 - USUAL_FIT) * len(ends):
         return
@@ -147,12 +145,25 @@ def mixed_up_findings(reading: Reading) -> Iterator[Finding]:
             **about_place(corpus.about[video]),
             score=abs(ends[video] - lengths[video]),
             sentence=(
-                f"The labels end at {ends[video]:.1f} s, the video at "
-                f"{lengths[video]:.1f} s; they fit {names[1]}, whose own labels do not "
+                f"The labels end at {_exact(reading, ends[video])}, the video at "
+                f"{_exact(reading, lengths[video])}; they fit {names[1]}, whose own labels do not "
                 f"fit it. {len(ends) - len(wrong)} of {len(ends)} label files end with their video."
             ),
             evidence={"other": names[1], "end": ends[video], "seconds": lengths[video]},
         )
+
+
+def _end(corpus: Corpus, video: int) -> float:
+    """Where labels end: with the last step, or later, with entries that say there is none."""
+    told = corpus.about[video].end_seconds
+    return corpus.last_second(video) if told is None else told
+
+
+def _exact(reading: Reading, seconds: float) -> str:
+    """A place to a tenth of a second, since files differ by little."""
+    if reading.settings.unit is TimeUnit.ENTRIES:
+        return reading.length_text(seconds)
+    return f"{seconds:.1f} s"
 
 
 def _tolerance(corpus: Corpus, video: int) -> float:
