@@ -26,6 +26,7 @@ from csl_dist.flag.calibration import AnyCalibration
 from csl_dist.flag.edit_calibration import EditCalibration
 from csl_dist.flag.edit_rule import read_families
 from csl_dist.flag.edits.conventions import Convention
+from csl_dist.flag.edits.files import Exchange
 from csl_dist.flag.facts import FACT_COLUMNS, frame_facts
 from csl_dist.flag.record import AuditRecord
 from csl_dist.measures import (
@@ -116,7 +117,8 @@ class Audit:
             "classes": ", ".join(self.classes),
             "scorers": ", ".join(self.scorers),
         }
-        return audit_html(facts, self.flags() if self.has_flags else None, self.missing())
+        told = [*self.missing(), *(exchange.sentence() for exchange in self.exchanges())]
+        return audit_html(facts, self.flags() if self.has_flags else None, told)
 
     @property
     def record(self) -> AuditRecord:
@@ -240,6 +242,10 @@ class Audit:
     def conventions(self) -> list[Convention]:
         """Disagreements that are the same in most videos: told once, and not among the flags."""
         return self._audits.conventions(self.revision) if self.revision else []
+
+    def exchanges(self) -> list[Exchange]:
+        """Pairs of videos that seem to have each other's labels: told once, flagged nowhere."""
+        return self._audits.exchanges(self.revision) if self.revision else []
 
     def corrections(self) -> pd.DataFrame:
         """Spans whose label this audit corrected; empty where it corrected none."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from csl_dist.cli.app import Revision, Root, app, complain, console
+from csl_dist.cli.app import Revision, Root, app, complain, console, say
 from csl_dist.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -107,6 +107,9 @@ def query(
         What.TRAJECTORY: lambda: _trajectory(audit, _required(video, what), frame, scorer),
     }
     found = answers[what]()
+    if what is What.TOP and form is Form.TABLE:
+        for exchange in audit.exchanges():
+            say(exchange.sentence())
     if form is Form.TABLE and found.empty:
         console.print(NOTHING[what], highlight=False)
     else:

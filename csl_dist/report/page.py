@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from csl_dist.audit.reader import Audit
 from csl_dist.errors import DamagedError, NotReadyError
+from csl_dist.flag.edits.files import EXCHANGED
 from csl_dist.measures import own_score
 from csl_dist.report import contents
 from csl_dist.report.contents import VideoDetails
@@ -100,6 +101,8 @@ def render(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
         reliability=Markup(reliability_chart(found.reliability)) if found else "",
         summary=contents.summary(audit, table, flags),
         missing=audit.missing(),
+        exchanged=EXCHANGED,
+        exchanges=audit.exchanges(),
         corrections=audit.corrections().to_dict("records"),
         calibration=calibration_sentence(audit),
         classes=[(audit.classes[i], class_colour(i)) for i in audit.class_order],

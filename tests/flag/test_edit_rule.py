@@ -3,8 +3,10 @@
 Eight videos of six steps, two a person; one more trains. The models know the truth but for noise.
 """
 
+import html
 import io
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +17,14 @@ import numpy.typing as npt
 import pytest
 from rich.console import Console
 from served import client_of
+from typer.testing import CliRunner
 
 import csl_dist
 from csl_dist.audit.reader import Audit
 from csl_dist.audit.relabel import relabel
 from csl_dist.audit.revision import AuditStore
+from csl_dist.cli import main  # noqa: F401  registers every command
+from csl_dist.cli.app import app
 from csl_dist.cli.tables.results import flag_table
 from csl_dist.config import AuditConfig, FlagConfig, ManifestConfig, RunConfig, ScorerConfig
 from csl_dist.data.mistakes import foreign_labels
@@ -37,6 +42,7 @@ from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
 from csl_dist.flag.edits.lists import ListName
 from csl_dist.flag.edits.probability import SHIPPED, SHIPPED_CURVES
 from csl_dist.pipeline import put_run
+from csl_dist.report.overview import overview
 from csl_dist.report.page import render
 from csl_dist.review.store import Decision, NewReview, store_of
 from csl_dist.storage.paths import RunPaths
@@ -355,8 +361,19 @@ def test_videos_with_each_others_labels_are_named(tmp_path: Path) -> None:
         return foreign_labels(truth(other), len(truth(video)))
 
     root = make_root(tmp_path, FlagConfig(rule="edits"), truth=truth, annotated=annotated)
-    store = AuditStore(RunPaths(Storage(root)))
-    assert store.mixed_up(1) == {"v2": "v5", "v5": "v2"}
+    audit = csl_dist.open_audit(root)
+    [exchange] = audit.exchanges()
+    sentence = "videos that seem to have each other's labels: v2 and v5"
+    assert exchange.sentence() == sentence
+    assert overview(audit).exchanges == [sentence]
+    assert html.escape(sentence) in audit._repr_html_()
+    page = render(audit)
+    for video in exchange:
+        [place] = re.findall(rf'id="video-(\d+)"[^>]*>\n<summary>{video} ', page)
+        assert f'<a href="#video-{place}">{video}</a>' in page.partition('id="spans"')[0]
+    assert CliRunner().invoke(app, ["query", root, "top"]).stdout.startswith(sentence)
+    with client_of(root) as client:
+        assert client.get("/api/audits/run/overview").json()["exchanges"] == [sentence]
 
 
 def test_decisions_of_reviewers_move_probabilities_and_settle_spans(tmp_path: Path) -> None:
