@@ -158,7 +158,9 @@ class AuditStore:
         folder = self._folder(number)
         if not folder.exists(RunPaths.CORRECTIONS):
             return pd.DataFrame()
-        return self._table(number, RunPaths.CORRECTIONS)
+        table = self._table(number, RunPaths.CORRECTIONS)
+        # Earlier versions of csl_dist did not write it, and nothing is claimed of their spans.
+        return table if "was_flagged" in table else table.assign(was_flagged=False)
 
     def metrics(self, number: int) -> dict[str, Any] | None:
         folder = self._folder(number)

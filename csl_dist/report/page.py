@@ -36,7 +36,7 @@ from csl_dist.report.drawing import (
 from csl_dist.report.exhibits import Exhibits
 from csl_dist.report.overview import overview, reviewed
 from csl_dist.report.thumbnails import span_pictures
-from csl_dist.report.words import KIND_WORDS, clock, fix_words
+from csl_dist.report.words import KIND_WORDS, clock, correction_words, fix_words
 from csl_dist.types import Span, fingerprint
 
 MAX_PICTURED = 60
@@ -205,6 +205,7 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.filters["fix"] = fix_words
+    environment.filters["outcome"] = correction_words
     environment.filters["kind"] = lambda kind: KIND_WORDS.get(kind, kind)
     environment.filters["clock"] = clock
     environment.filters["capitalize_first"] = lambda text: text[:1].upper() + text[1:]

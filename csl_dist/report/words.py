@@ -22,6 +22,16 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{text}" if hours else f"{minutes}:{text}"
 
 
+def correction_words(correction: Mapping[Any, Any], *, rule: str) -> str:
+    """What became of a corrected span."""
+    is_below = correction["below_threshold"]
+    if rule != "edits":
+        return "below the threshold" if is_below else "above the threshold"
+    if correction["was_flagged"]:
+        return "no longer flagged" if is_below else "still flagged"
+    return "not flagged" if is_below else "flagged now"
+
+
 def fix_words(flag: Mapping[str, Any]) -> str:
     """What a flag proposes, in a few words; empty where it only says where to look."""
     word, *numbers = str(flag["fix"] or "").split()

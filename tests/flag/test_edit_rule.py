@@ -350,17 +350,28 @@ def test_flag_goes_once_its_fix_is_made(tmp_path: Path) -> None:
     assert len(made.resolved) == 3
     assert made.after.flags().empty
     assert "nothing is likelier wrong than right" in made.after.calibration().sentence()
+    assert made.corrections.was_flagged.all()
+    assert "no longer flagged" in render(made.after)
 
 
-def test_videos_with_each_others_labels_are_named(tmp_path: Path) -> None:
-    def truth(video: str) -> Labels:
-        return true_labels(video)[::-1] if video == "v2" else true_labels(video)
+def exchanged_truth(video: str) -> Labels:
+    return true_labels(video)[::-1] if video == "v2" else true_labels(video)
+
+
+@pytest.fixture
+def exchanged_root(tmp_path: Path) -> str:
+    """A run in which v2 and v5 have each other's labels."""
 
     def annotated(video: str) -> Labels:
         other = {"v2": "v5", "v5": "v2"}.get(video, video)
-        return foreign_labels(truth(other), len(truth(video)))
+        return foreign_labels(exchanged_truth(other), len(exchanged_truth(video)))
 
-    root = make_root(tmp_path, FlagConfig(rule="edits"), truth=truth, annotated=annotated)
+    flag = FlagConfig(rule="edits")
+    return make_root(tmp_path, flag, truth=exchanged_truth, annotated=annotated)
+
+
+def test_videos_with_each_others_labels_are_named(exchanged_root: str) -> None:
+    root = exchanged_root
     audit = csl_dist.open_audit(root)
     [exchange] = audit.exchanges()
     sentence = "videos that seem to have each other's labels: v2 and v5"
@@ -374,6 +385,20 @@ def test_videos_with_each_others_labels_are_named(tmp_path: Path) -> None:
     assert CliRunner().invoke(app, ["query", root, "top"]).stdout.startswith(sentence)
     with client_of(root) as client:
         assert client.get("/api/audits/run/overview").json()["exchanges"] == [sentence]
+
+
+def test_labels_that_are_exchanged_back_claim_only_what_was_flagged(
+    exchanged_root: str, tmp_path: Path
+) -> None:
+    fixed = tmp_path / "fixed"
+    fixed.mkdir()
+    for video in ("v2", "v5"):
+        (fixed / f"{video}.txt").write_text(builder.label_text(names_of(exchanged_truth(video))))
+    assert not set(csl_dist.open_audit(exchanged_root).flags().video) & {"v2", "v5"}
+    told = CliRunner(env={"COLUMNS": "120"}).invoke(app, ["relabel", exchanged_root, str(fixed)])
+    assert "none was flagged before" in told.stdout
+    assert "no longer flagged" not in told.stdout
+    assert "v2 and v5 no longer seem to have each other's labels" in told.stdout
 
 
 def test_decisions_of_reviewers_move_probabilities_and_settle_spans(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from csl_dist.cli.tables.plain import cell, headed_table
+from csl_dist.report.words import correction_words
 
 if TYPE_CHECKING:
     from csl_dist.audit.changes import AuditLine
@@ -86,21 +87,20 @@ def _fix_words(flag: Any) -> str:
     return f"boundary to {to:.1f}"
 
 
-def corrections_table(corrections: pd.DataFrame) -> Table:
+def corrections_table(corrections: pd.DataFrame, *, rule: str, width: int) -> Table:
     """Corrected spans: what they were called, and the score that decides, before and after."""
-    headings = ("video", "frames", "label", "corrected", "before", "after", "below")
-    table = headed_table(*headings, numbers=("frames", "before", "after"))
-    for row in corrections.itertuples():
-        table.add_row(
-            escape(str(row.video)),
-            f"{row.start}-{row.stop - 1}",  # type: ignore[operator]
-            escape(str(row.label)),
-            escape(str(row.corrected)),
-            cell(row.score_before),
-            cell(row.score_after),
-            "yes" if row.below_threshold else "no",
-        )
-    return table
+    shown = pd.DataFrame(
+        {
+            "video": corrections.video,
+            "frames": corrections.start.astype(str) + "-" + (corrections.stop - 1).astype(str),
+            "label": corrections.label.replace("", "unlabelled"),
+            "corrected": corrections.corrected.replace("", "unlabelled"),
+            "score_before": corrections.score_before,
+            "score_after": corrections.score_after,
+            "now": [correction_words(c, rule=rule) for c in corrections.to_dict("records")],
+        }
+    )
+    return frame_table(shown, width=width)
 
 
 SPARED = ("margin_late", "aum_late", "margin", "aum", "csl_late", "final", "order", "csl")
