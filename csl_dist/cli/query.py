@@ -38,6 +38,16 @@ class Form(StrEnum):
     CSV = "csv"
 
 
+FILTERS = ("--top", "--video", "--class", "--kind", "--min-score", "--from", "--to")
+READ = {
+    **dict.fromkeys((What.TOP, What.FLAGS, What.BELOW), FILTERS),
+    What.CONVENTIONS: (),
+    What.VIDEOS: ("--top",),
+    What.SCORES: ("--top", "--video", "--class", "--min-score", "--from", "--to", "--scorer"),
+    What.TRAJECTORY: ("--video", "--frame", "--scorer"),
+}
+"""Options that say more closely what is asked for; any other would be silently ignored."""
+
 NOTHING = dict.fromkeys(What, "nothing that fits what was asked for") | {
     What.TOP: "no span is flagged that fits what was asked for",
     What.FLAGS: "no span is flagged that fits what was asked for",
@@ -51,7 +61,7 @@ def query(
     root: Root,
     what: Annotated[What, typer.Argument(help="What to read.", metavar="WHAT")],
     form: Annotated[Form, typer.Option("--format", help="How to print it.")] = Form.TABLE,
-    top: Annotated[int | None, typer.Option(help="Only so many of the worst.")] = None,
+    top: Annotated[int | None, typer.Option(min=1, help="Only so many of the worst.")] = None,
     video: Annotated[str | None, typer.Option(help="Id of a video.")] = None,
     label: Annotated[str | None, typer.Option("--class", help="Annotated or suggested.")] = None,
     kind: Annotated[
@@ -75,9 +85,15 @@ def query(
     """
     from csl_dist.audit.reader import open_audit
 
+    given = {
+        **{"--top": top, "--video": video, "--class": label, "--kind": kind},
+        **{"--min-score": min_score, "--from": from_seconds, "--to": to_seconds},
+        **{"--frame": frame, "--scorer": scorer},
+    }
+    _refuse_unread(what, [name for name, value in given.items() if value is not None])
+    if from_seconds is not None and to_seconds is not None and from_seconds > to_seconds:
+        raise ConfigError(f"--from {from_seconds:g} is after --to {to_seconds:g}")
     audit = open_audit(root, revision=revision)
-    for sentence in audit.missing():
-        complain("not finished", sentence)
 
     def flags(most: int | None, *, below: bool = False) -> "pd.DataFrame":
         return audit.flags(
@@ -107,6 +123,9 @@ def query(
         What.TRAJECTORY: lambda: _trajectory(audit, _required(video, what), frame, scorer),
     }
     found = answers[what]()
+    # Where there is no answer yet, its own error says so.
+    for sentence in audit.missing():
+        complain("not finished", sentence)
     if what is What.TOP and form is Form.TABLE:
         for exchange in audit.exchanges():
             say(exchange.sentence())
@@ -116,6 +135,13 @@ def query(
         _print(found, form)
     if what is What.TOP and form is Form.TABLE:
         _print_outlook(audit, root)
+
+
+def _refuse_unread(what: What, given: list[str]) -> None:
+    for name in given:
+        if name not in READ[what]:
+            own = f"it takes {', '.join(READ[what])}" if READ[what] else "it takes none such"
+            raise ConfigError(f"csl query {what} does not take {name}; {own}")
 
 
 def _print_outlook(audit: "Audit", root: str) -> None:
