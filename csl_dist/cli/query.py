@@ -65,7 +65,11 @@ def query(
     video: Annotated[str | None, typer.Option(help="Id of a video.")] = None,
     label: Annotated[str | None, typer.Option("--class", help="Annotated or suggested.")] = None,
     kind: Annotated[
-        str | None, typer.Option(help="mislabel, disorder, insert, missing, boundary or ambiguous.")
+        str | None,
+        typer.Option(
+            help="mislabel (wrong name), disorder (order), insert (step too many), missing, "
+            "boundary or ambiguous."
+        ),
     ] = None,
     min_score: Annotated[
         float | None,
@@ -133,6 +137,10 @@ def query(
         console.print(NOTHING[what], highlight=False)
     else:
         _print(found, form)
+        if what in (What.TOP, What.BELOW) and form is Form.TABLE:
+            total = len(flags(None, below=what is What.BELOW))
+            if len(found) < total:
+                say(f"the first {len(found)} of {total}; --top {total} shows all")
     if what is What.TOP and form is Form.TABLE:
         _print_outlook(audit, root)
 

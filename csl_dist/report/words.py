@@ -34,7 +34,7 @@ def correction_words(correction: Mapping[Any, Any], *, rule: str) -> str:
 
 def fix_words(flag: Mapping[str, Any]) -> str:
     """What a flag proposes, in a few words; empty where it only says where to look."""
-    word, *numbers = str(flag["fix"] or "").split()
+    word, *numbers = str(flag["fix"] or "-").split()
     match word:
         case "swap":
             return f"swap: {flag['suggested']}, then {flag['label']}"

@@ -31,7 +31,7 @@ def csl(*arguments: str | Path) -> Result:
 
 def test_top_is_a_table_for_people(root: str) -> None:
     printed = csl("query", root, "top").stdout
-    for words in ("v2", "mislabel", "suggested"):
+    for words in ("v2", "wrong name", "suggested"):
         assert words in printed
 
 

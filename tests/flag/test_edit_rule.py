@@ -541,13 +541,21 @@ def test_service_shows_fixes(audit: Audit) -> None:
     assert by_video[MOVED]["list"] == "boundaries"
 
 
+def test_query_says_how_many_more_there_are(audit: Audit) -> None:
+    asked = ["query", audit.paths.root.url, "top"]
+    assert (
+        "the first 2 of 3; --top 3 shows all" in CliRunner().invoke(app, [*asked, "--top=2"]).stdout
+    )
+    assert "shows all" not in CliRunner(env={"COLUMNS": "200"}).invoke(app, asked).stdout
+
+
 def test_query_lists_fixes(audit: Audit) -> None:
     console = Console(width=200, record=True, file=io.StringIO())
     console.print(flag_table(audit.flags(), width=200))
     lines = console.export_text().splitlines()
     moved = flag_of(audit, MOVED)
     to = moved.start_seconds if moved.fix.endswith(f" {moved.start}") else moved.stop_seconds
-    assert any(RENAMED in line and "rename" in line for line in lines)
+    assert any(RENAMED in line and "rename tie" in line for line in lines)
     assert any(MOVED in line and f"boundary to {to:.1f}" in line for line in lines)
 
 
