@@ -201,7 +201,7 @@ def diff(
     """Show which flags came, went and moved from one audit to another."""
     from csl_dist.audit.changes import flag_changes
     from csl_dist.audit.reader import open_audit
-    from csl_dist.cli.tables.results import flag_table, frame_table
+    from csl_dist.cli.tables.results import flag_table, moved_table
 
     changes = flag_changes(open_audit(root, revision=first), open_audit(root, revision=second))
     for heading, flags in (("came", changes.came), ("went", changes.went)):
@@ -210,7 +210,7 @@ def diff(
             console.print(flag_table(flags, width=console.width))
     if len(changes.moved):
         say(f"moved: {len(changes.moved)}")
-        console.print(frame_table(changes.moved, width=console.width))
+        console.print(moved_table(changes.moved, width=console.width))
     say(
         f"flags: {len(changes.came)} came, {len(changes.went)} went, {len(changes.moved)} moved, "
         f"{changes.num_same} stayed"

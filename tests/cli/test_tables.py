@@ -13,7 +13,7 @@ from csl_dist.cli.tables.metrics import (
     metrics_table,
     rivals_table,
 )
-from csl_dist.cli.tables.results import flag_table, frame_table
+from csl_dist.cli.tables.results import flag_table, frame_table, moved_table
 from csl_dist.evaluate.baselines import BASELINES
 
 VALUES = {
@@ -103,6 +103,22 @@ def test_names_are_broken_between_their_words(width: int) -> None:
     pieces = {piece for word in text.replace("_", " ").split() for piece in word.split()}
     for name in (*names.values(), "rename", "reach_suture"):
         assert set(name.split("_")) <= pieces
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_moved_flags_tell_what_changed_once_and_fit(width: int) -> None:
+    moved = {"video": "Knot_Tying_S05_T05", "label": "pull_suture_both"}
+    before = {"start": 69, "stop": 82, "kind": "insert", "suggested": "reach_suture"}
+    now = before | {"stop": 90, "kind": "mislabel"}
+    for when, flag in (("before", before), ("now", now)):
+        moved |= {f"{name} {when}": value for name, value in flag.items()}
+    text = printed(moved_table(pd.DataFrame([moved]), width=width), width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+    together = "".join(text.split())
+    assert together.count("→") == 2, "the suggestion is the same"
+    for word in ("69-81", "69-89", "many", "wrong"):
+        assert word in text
 
 
 def test_flag_without_a_fix_has_a_dash() -> None:

@@ -72,6 +72,31 @@ def flag_table(flags: pd.DataFrame, *, width: int) -> Table:
     )
 
 
+def moved_table(moved: pd.DataFrame, *, width: int) -> Table:
+    """Flags of two audits that share frames and differ; what is the same is told once."""
+
+    def ends(when: str) -> pd.Series:
+        last = moved[f"stop {when}"] - 1
+        return moved[f"start {when}"].astype(str) + "-" + last.astype(str)
+
+    def changes(before: pd.Series, now: pd.Series) -> pd.Series:
+        return now.where(before == now, before + " → " + now)
+
+    kind_before, kind_now = (
+        moved[f"kind {when}"].replace(KIND_WORDS) for when in ("before", "now")
+    )
+    shown = pd.DataFrame(
+        {
+            "video": moved.video,
+            "frames": changes(ends("before"), ends("now")),
+            "kind": changes(kind_before, kind_now),
+            "label": moved.label,
+            "suggested": changes(moved["suggested before"], moved["suggested now"]),
+        }
+    )
+    return frame_table(shown, width=width)
+
+
 def _share(probability: Any) -> str:
     return "-" if pd.isna(probability) else f"{probability:.0%}"
 
