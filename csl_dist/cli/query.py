@@ -141,6 +141,10 @@ def query(
             total = len(flags(None, below=what is What.BELOW))
             if len(found) < total:
                 say(f"the first {len(found)} of {total}; --top {total} shows all")
+    if what is What.VIDEOS and form is Form.TABLE:
+        from csl_dist.report.words import VIDEO_NOTE
+
+        console.print(VIDEO_NOTE, markup=False, highlight=False)
     if what is What.TOP and form is Form.TABLE:
         _print_outlook(audit, root)
 
@@ -242,9 +246,10 @@ def _frames(text: str | None) -> slice | int | None:
 def _print(table: "pd.DataFrame", form: Form) -> None:
     if form is Form.TABLE:
         from csl_dist.cli.tables.results import flag_table, frame_table
+        from csl_dist.report.words import VIDEO_WORDS
 
         drawn = flag_table if "rank" in table.columns else frame_table
-        console.print(drawn(table, width=console.width))
+        console.print(drawn(table.rename(columns=VIDEO_WORDS), width=console.width))
     elif form is Form.JSON:
         sys.stdout.write(table.to_json(orient="records", indent=2, double_precision=6) + "\n")
     else:

@@ -36,7 +36,14 @@ from csl_dist.report.drawing import (
 from csl_dist.report.exhibits import Exhibits
 from csl_dist.report.overview import overview, reviewed
 from csl_dist.report.thumbnails import span_pictures
-from csl_dist.report.words import KIND_WORDS, clock, correction_words, fix_words
+from csl_dist.report.words import (
+    KIND_WORDS,
+    VIDEO_NOTE,
+    VIDEO_WORDS,
+    clock,
+    correction_words,
+    fix_words,
+)
 from csl_dist.types import Span, fingerprint
 
 MAX_PICTURED = 60
@@ -112,6 +119,8 @@ def render(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
         num_flags=len(flags),
         videos=contents.listed_videos(table).to_dict("records"),
         num_videos=len(table),
+        video_words=VIDEO_WORDS,
+        video_note=VIDEO_NOTE,
         detailed={video.id: i for i, video in enumerate(details)},
         losses=[(name, Markup(line_key(i))) for i, name in enumerate(losses)],
         loss_chart=Markup(line_chart(losses, name="mean loss over checkpoints")),

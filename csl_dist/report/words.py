@@ -12,6 +12,13 @@ KIND_WORDS = {
     "ambiguous": "ambiguous",
 }
 
+VIDEO_WORDS = {"worst": "worst frame", "mean": "mean frame"}
+"""Headings of what is told of a video's frames; the others stay as they are."""
+VIDEO_NOTE = (
+    "worst frame and mean frame are the suspicion of single frames, to compare videos by; "
+    "scores and probabilities of flags, which weigh whole spans, are on another scale"
+)
+
 
 def clock(seconds: float) -> str:
     """Minutes and seconds, with hours where there are any."""

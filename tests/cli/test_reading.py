@@ -35,6 +35,13 @@ def test_top_is_a_table_for_people(root: str) -> None:
         assert words in printed
 
 
+def test_frames_of_videos_are_not_taken_for_scores_of_flags(root: str) -> None:
+    printed = " ".join(csl("query", root, "videos").stdout.split())
+    assert "worst frame" in printed
+    assert "on another scale" in printed
+    assert "worst" in json.loads(csl("query", root, "videos", "--format", "json").stdout)[0]
+
+
 def test_nothing_found_is_a_sentence_and_the_next_command_has_the_root(root: str) -> None:
     assert csl("query", root, "conventions").stdout.startswith("no convention")
     assert csl("query", root, "flags", "--min-score", "1000").stdout.startswith("no span is")

@@ -154,6 +154,8 @@ def test_page_names_every_video_and_loads_nothing(audit: Audit) -> None:
     page = render(audit, most=1)
     assert page.count('<details class="video"') == 1
     assert "v3" in page, "in the index"
+    assert "worst frame</button>" in page
+    assert "on another scale" in page
     assert "http://" not in page
     assert "https://" not in page
     assert 'src="data:' in page
