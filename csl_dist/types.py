@@ -45,8 +45,7 @@ class ErrorKind(StrEnum):
     """Kinds of wrong label; each may be planted or known, but for the last two: a wrong execution
     can't be planted, and ambiguous is a flag alone.
 
-    A flag is one of the first two, or, by the rule `edits`, also an insert, missing, boundary or
-    ambiguous.
+    A flag is one of the first two, or, by the rule `edits`, any of FLAGGED_KINDS.
     """
 
     MISLABEL = "mislabel"
@@ -75,6 +74,13 @@ class ErrorKind(StrEnum):
     """The person did the step wrongly, so the label does not fit (EgoPER)."""
     AMBIGUOUS = "ambiguous"
     """Of a flag: something seems wrong, but scorers disagree on what; there is no fix."""
+
+
+FLAGGED_KINDS = (
+    *(ErrorKind.MISLABEL, ErrorKind.DISORDER, ErrorKind.INSERT),
+    *(ErrorKind.MISSING, ErrorKind.BOUNDARY, ErrorKind.AMBIGUOUS),
+)
+"""Kinds that a flag can have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,17 +60,16 @@ def flags_html(flags: pd.DataFrame, most: int) -> str:
     return f"{table}<p>{escape(_count(flags))}</p>"
 
 
-def audit_html(facts: dict[str, Any], flags: pd.DataFrame | None, missing: list[str]) -> str:
-    """An audit at a glance: what it is of, and its first flags or what it lacks."""
+def audit_html(facts: dict[str, Any], flags: pd.DataFrame | None, told: list[str]) -> str:
+    """An audit at a glance: what it is of, sentences on it as a whole, and its first flags."""
     rows = "".join(
         f'<tr><th style="text-align:left">{escape(name)}</th>'
         f'<td style="text-align:left">{escape(str(value))}</td></tr>'
         for name, value in facts.items()
     )
-    head = f"<table>{rows}</table>"
-    if flags is None:
-        return head + "".join(f"<p>{escape(sentence)}</p>" for sentence in missing)
-    return head + flags_html(flags, SHOWN_FLAGS)
+    sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in told)
+    first = "" if flags is None else flags_html(flags, SHOWN_FLAGS)
+    return f"<table>{rows}</table>{sentences}{first}"
 
 
 def _are_flags(table: pd.DataFrame) -> bool:

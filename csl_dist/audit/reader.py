@@ -26,6 +26,7 @@ from csl_dist.flag.calibration import AnyCalibration
 from csl_dist.flag.edit_calibration import EditCalibration
 from csl_dist.flag.edit_rule import read_families
 from csl_dist.flag.edits.conventions import Convention
+from csl_dist.flag.edits.files import Exchange
 from csl_dist.flag.facts import FACT_COLUMNS, frame_facts
 from csl_dist.flag.record import AuditRecord
 from csl_dist.measures import (
@@ -46,8 +47,8 @@ from csl_dist.storage.run_file import read_run_file, read_run_videos
 from csl_dist.storage.url import Storage
 from csl_dist.strategies import Strategy
 from csl_dist.types import (
+    FLAGGED_KINDS,
     Annotation,
-    ErrorKind,
     FloatArray,
     IntArray,
     PlantedError,
@@ -116,7 +117,8 @@ class Audit:
             "classes": ", ".join(self.classes),
             "scorers": ", ".join(self.scorers),
         }
-        return audit_html(facts, self.flags() if self.has_flags else None, self.missing())
+        told = [*self.missing(), *(exchange.sentence() for exchange in self.exchanges())]
+        return audit_html(facts, self.flags() if self.has_flags else None, told)
 
     @property
     def record(self) -> AuditRecord:
@@ -216,8 +218,9 @@ class Audit:
             self.known_class(label)
             table = table[(table.label == label) | (table.suggested == label)]
         if kind is not None:
-            if kind not in list(ErrorKind):
-                raise DataError(f"there is no kind {kind!r} of error; {nearest(kind, ErrorKind)}")
+            if kind not in FLAGGED_KINDS:
+                known = nearest(kind, FLAGGED_KINDS)
+                raise DataError(f"there is no kind {kind!r} of flag; {known}")
             table = table[table.kind == kind]
         if min_score is not None:
             table = table[table.score >= min_score]
@@ -240,6 +243,10 @@ class Audit:
     def conventions(self) -> list[Convention]:
         """Disagreements that are the same in most videos: told once, and not among the flags."""
         return self._audits.conventions(self.revision) if self.revision else []
+
+    def exchanges(self) -> list[Exchange]:
+        """Pairs of videos that seem to have each other's labels: told once, flagged nowhere."""
+        return self._audits.exchanges(self.revision) if self.revision else []
 
     def corrections(self) -> pd.DataFrame:
         """Spans whose label this audit corrected; empty where it corrected none."""
@@ -547,7 +554,9 @@ def _frame_range(frames: slice | int | None, num_frames: int, video: str) -> ran
     """The frames that are meant; a range, as only whole ranges are stored together."""
     if isinstance(frames, int):
         frames = slice(frames, frames + 1)
-    span = range(*(frames or slice(None)).indices(num_frames))
+    frames = frames or slice(None)
+    span = range(*frames.indices(num_frames))
     if span.step != 1 or not span:
-        raise DataError(f"frames {frames} are not a range within the {num_frames:,} of {video!r}")
+        ends = ":".join("" if end is None else str(end) for end in (frames.start, frames.stop))
+        raise DataError(f"frames {ends} are not a range within 0:{num_frames} of {video!r}")
     return span

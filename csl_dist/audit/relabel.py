@@ -20,6 +20,7 @@ from csl_dist.errors import DataError
 from csl_dist.flag.decide import decide
 from csl_dist.flag.edit_calibration import EditCalibration
 from csl_dist.flag.edit_rule import RULE_VERSION
+from csl_dist.flag.edits.files import Exchange
 from csl_dist.score.formulas import trajectory_scores
 from csl_dist.score.store import ScoreStore, version_of
 from csl_dist.storage.url import at_once
@@ -45,7 +46,10 @@ class Relabelled:
 
     @property
     def corrections(self) -> pd.DataFrame:
-        """Spans whose label changed: the deciding score before and after, and if it is below."""
+        """Spans whose label changed: the deciding score before and after, and what became of them.
+
+        `was_flagged`: a flag of before touches the span; `below_threshold`: nothing flags it now.
+        """
         return self.after.corrections()
 
     @property
@@ -63,6 +67,12 @@ class Relabelled:
     def new(self) -> pd.DataFrame:
         """Flags of now that no flag of before touches."""
         return _untouched(self.after.flags(), self.before.flags())
+
+    @property
+    def settled_exchanges(self) -> list[Exchange]:
+        """Videos that seemed to have each other's labels, and seem so no longer."""
+        now = self.after.exchanges()
+        return [exchange for exchange in self.before.exchanges() if exchange not in now]
 
 
 class UnchangedLabelsError(DataError):
@@ -169,12 +179,15 @@ def _corrections(before: Audit, changed: Sequence[Annotation], flags: pd.DataFra
     By a rule without thresholds a span counts as below where no flag of now touches it.
     """
     rows = []
+    earlier = before.flags()
     for annotation in changed:
         video = annotation.video
         old_T = before.annotation(video).labels_T
         # On the scale of the audit before, so that the two compare.
         tau = before.record.thresholds.get(video, np.nan)
-        flagged = _spans(flags[flags.video == video])
+        flagged_before, flagged = (
+            _spans(table[table.video == video]) for table in (earlier, flags)
+        )
         was_T = before.deciding_score(video)
         is_T = before.deciding_score(video, labels=annotation.labels_T)
         # A span of one row has one label before, and one after.
@@ -193,6 +206,7 @@ def _corrections(before: Audit, changed: Sequence[Annotation], flags: pd.DataFra
                         "corrected": _name(before.classes, new),
                         "score_before": _mean(was_T[inside]),
                         "score_after": score,
+                        "was_flagged": any(span.overlaps(flag) for flag in flagged_before),
                         "below_threshold": (
                             bool(score <= tau)
                             if before.record.thresholds

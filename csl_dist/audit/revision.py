@@ -19,6 +19,7 @@ from csl_dist.errors import CslError, DamagedError, DataError, NotReadyError, da
 from csl_dist.flag.calibration import AnyCalibration, calibration_from
 from csl_dist.flag.decide import Decision
 from csl_dist.flag.edits.conventions import Convention
+from csl_dist.flag.edits.files import Exchange, exchanges
 from csl_dist.flag.edits.labelled import LabelledVideo, segments_table, videos_of_table
 from csl_dist.flag.record import FILES, AuditRecord
 from csl_dist.flag.rules import with_all_columns
@@ -136,12 +137,12 @@ class AuditStore:
         except (AttributeError, KeyError, ValueError) as error:
             raise damaged(f"{folder.url}/{RunPaths.OUTLIERS}", error) from error
 
-    def mixed_up(self, number: int) -> dict[str, str]:
-        """Videos that seem to have each other's labels, each with the other."""
+    def exchanges(self, number: int) -> list[Exchange]:
+        """Pairs of videos that seem to have each other's labels."""
         folder = self._folder(number)
         if not folder.exists(RunPaths.MIXED_UP):
-            return {}
-        return folder.read_json(RunPaths.MIXED_UP, dict)
+            return []
+        return folder.read_json(RunPaths.MIXED_UP, exchanges)
 
     def conventions(self, number: int) -> list[Convention]:
         """Disagreements that are the same in most videos, most places first."""
@@ -157,7 +158,9 @@ class AuditStore:
         folder = self._folder(number)
         if not folder.exists(RunPaths.CORRECTIONS):
             return pd.DataFrame()
-        return self._table(number, RunPaths.CORRECTIONS)
+        table = self._table(number, RunPaths.CORRECTIONS)
+        # Earlier versions of csl_dist did not write it, and nothing is claimed of their spans.
+        return table if "was_flagged" in table else table.assign(was_flagged=False)
 
     def metrics(self, number: int) -> dict[str, Any] | None:
         folder = self._folder(number)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from csl_dist.cli.app import Revision, Root, app, complain, console
+from csl_dist.cli.app import Revision, Root, app, complain, console, say
 from csl_dist.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -38,6 +38,16 @@ class Form(StrEnum):
     CSV = "csv"
 
 
+FILTERS = ("--top", "--video", "--class", "--kind", "--min-score", "--from", "--to")
+READ = {
+    **dict.fromkeys((What.TOP, What.FLAGS, What.BELOW), FILTERS),
+    What.CONVENTIONS: (),
+    What.VIDEOS: ("--top",),
+    What.SCORES: ("--top", "--video", "--class", "--min-score", "--from", "--to", "--scorer"),
+    What.TRAJECTORY: ("--video", "--frame", "--scorer"),
+}
+"""Options that say more closely what is asked for; any other would be silently ignored."""
+
 NOTHING = dict.fromkeys(What, "nothing that fits what was asked for") | {
     What.TOP: "no span is flagged that fits what was asked for",
     What.FLAGS: "no span is flagged that fits what was asked for",
@@ -51,11 +61,15 @@ def query(
     root: Root,
     what: Annotated[What, typer.Argument(help="What to read.", metavar="WHAT")],
     form: Annotated[Form, typer.Option("--format", help="How to print it.")] = Form.TABLE,
-    top: Annotated[int | None, typer.Option(help="Only so many of the worst.")] = None,
+    top: Annotated[int | None, typer.Option(min=1, help="Only so many of the worst.")] = None,
     video: Annotated[str | None, typer.Option(help="Id of a video.")] = None,
     label: Annotated[str | None, typer.Option("--class", help="Annotated or suggested.")] = None,
     kind: Annotated[
-        str | None, typer.Option(help="mislabel, disorder, insert, missing, boundary or ambiguous.")
+        str | None,
+        typer.Option(
+            help="mislabel (wrong name), disorder (order), insert (step too many), missing, "
+            "boundary or ambiguous."
+        ),
     ] = None,
     min_score: Annotated[
         float | None,
@@ -75,9 +89,15 @@ def query(
     """
     from csl_dist.audit.reader import open_audit
 
+    given = {
+        **{"--top": top, "--video": video, "--class": label, "--kind": kind},
+        **{"--min-score": min_score, "--from": from_seconds, "--to": to_seconds},
+        **{"--frame": frame, "--scorer": scorer},
+    }
+    _refuse_unread(what, [name for name, value in given.items() if value is not None])
+    if from_seconds is not None and to_seconds is not None and from_seconds > to_seconds:
+        raise ConfigError(f"--from {from_seconds:g} is after --to {to_seconds:g}")
     audit = open_audit(root, revision=revision)
-    for sentence in audit.missing():
-        complain("not finished", sentence)
 
     def flags(most: int | None, *, below: bool = False) -> "pd.DataFrame":
         return audit.flags(
@@ -107,12 +127,33 @@ def query(
         What.TRAJECTORY: lambda: _trajectory(audit, _required(video, what), frame, scorer),
     }
     found = answers[what]()
+    # Where there is no answer yet, its own error says so.
+    for sentence in audit.missing():
+        complain("not finished", sentence)
+    if what is What.TOP and form is Form.TABLE:
+        for exchange in audit.exchanges():
+            say(exchange.sentence())
     if form is Form.TABLE and found.empty:
         console.print(NOTHING[what], highlight=False)
     else:
         _print(found, form)
+        if what in (What.TOP, What.BELOW) and form is Form.TABLE:
+            total = len(flags(None, below=what is What.BELOW))
+            if len(found) < total:
+                say(f"the first {len(found)} of {total}; --top {total} shows all")
+    if what is What.VIDEOS and form is Form.TABLE:
+        from csl_dist.report.words import VIDEO_NOTE
+
+        console.print(VIDEO_NOTE, markup=False, highlight=False)
     if what is What.TOP and form is Form.TABLE:
         _print_outlook(audit, root)
+
+
+def _refuse_unread(what: What, given: list[str]) -> None:
+    for name in given:
+        if name not in READ[what]:
+            own = f"it takes {', '.join(READ[what])}" if READ[what] else "it takes none such"
+            raise ConfigError(f"csl query {what} does not take {name}; {own}")
 
 
 def _print_outlook(audit: "Audit", root: str) -> None:
@@ -205,9 +246,10 @@ def _frames(text: str | None) -> slice | int | None:
 def _print(table: "pd.DataFrame", form: Form) -> None:
     if form is Form.TABLE:
         from csl_dist.cli.tables.results import flag_table, frame_table
+        from csl_dist.report.words import VIDEO_WORDS
 
         drawn = flag_table if "rank" in table.columns else frame_table
-        console.print(drawn(table, width=console.width))
+        console.print(drawn(table.rename(columns=VIDEO_WORDS), width=console.width))
     elif form is Form.JSON:
         sys.stdout.write(table.to_json(orient="records", indent=2, double_precision=6) + "\n")
     else:

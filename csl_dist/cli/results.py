@@ -2,13 +2,16 @@
 
 import importlib.util
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from csl_dist.cli.app import OtherScores, Revision, Root, app, console, say
 from csl_dist.errors import ConfigError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @app.command(rich_help_panel="Results")
@@ -110,16 +113,17 @@ def relabel(
             # An earlier command may have been killed between its audit and its report.
             write_report(open_audit(root))
             raise
-    console.print(corrections_table(made.corrections))
-    lower = made.corrections.score_after < made.corrections.score_before
-    below = made.corrections.below_threshold
-    is_below = (
-        "no longer flagged" if made.after.settings.flag.rule == "edits" else "below the threshold"
-    )
+    corrections, rule = made.corrections, made.after.settings.flag.rule
+    console.print(corrections_table(corrections, rule=rule, width=console.width))
+    lower = corrections.score_after < corrections.score_before
     say(
-        f"corrected: {len(lower)} spans in {made.corrections.video.nunique()} videos; "
-        f"{int(lower.sum())} are less suspicious now, {int(below.sum())} are {is_below}"
+        f"corrected: {len(lower)} spans in {corrections.video.nunique()} videos; "
+        f"{int(lower.sum())} are less suspicious now, {_outcome(corrections, rule)}"
     )
+    for exchange in made.settled_exchanges:
+        say(f"{exchange.one} and {exchange.other} no longer seem to have each other's labels")
+    for exchange in made.after.exchanges():
+        say(exchange.sentence())
     say(
         f"flags: {len(made.before.flags())} before, {len(made.after.flags())} now; "
         f"{len(made.resolved)} resolved, {len(made.new)} new"
@@ -129,6 +133,16 @@ def relabel(
         console.print(flag_table(made.still_suspicious, width=console.width))
     number, earlier = made.after.revision, made.before.revision
     say(f"audit {number}: {write_report(made.after)}; audit {earlier} stays: --revision {earlier}")
+
+
+def _outcome(corrections: "pd.DataFrame", rule: str) -> str:
+    """How many corrected spans are no longer in doubt, of those that were."""
+    below, flagged = corrections.below_threshold, corrections.was_flagged
+    if rule != "edits":
+        return f"{int(below.sum())} are below the threshold"
+    if not flagged.any():
+        return "none was flagged before"
+    return f"{int((below & flagged).sum())} of {int(flagged.sum())} flagged ones no longer flagged"
 
 
 class ListByDefault(TyperGroup):
@@ -187,7 +201,7 @@ def diff(
     """Show which flags came, went and moved from one audit to another."""
     from csl_dist.audit.changes import flag_changes
     from csl_dist.audit.reader import open_audit
-    from csl_dist.cli.tables.results import flag_table, frame_table
+    from csl_dist.cli.tables.results import flag_table, moved_table
 
     changes = flag_changes(open_audit(root, revision=first), open_audit(root, revision=second))
     for heading, flags in (("came", changes.came), ("went", changes.went)):
@@ -196,7 +210,7 @@ def diff(
             console.print(flag_table(flags, width=console.width))
     if len(changes.moved):
         say(f"moved: {len(changes.moved)}")
-        console.print(frame_table(changes.moved, width=console.width))
+        console.print(moved_table(changes.moved, width=console.width))
     say(
         f"flags: {len(changes.came)} came, {len(changes.went)} went, {len(changes.moved)} moved, "
         f"{changes.num_same} stayed"

@@ -61,8 +61,8 @@ def flag(stage: Stage, versions: Versions, *, sweep: Sweep | None = None) -> int
     stage.say(f"calibration: {store.calibration(number).sentence()}")
     for convention in store.conventions(number):
         stage.say(f"convention: {convention.sentence()}")
-    for pair in sorted({tuple(sorted(pair)) for pair in store.mixed_up(number).items()}):
-        stage.say(f"videos that seem to have each other's labels: {' and '.join(pair)}")
+    for exchange in store.exchanges(number):
+        stage.say(exchange.sentence())
     outliers = store.outliers(number)
     if outliers:
         more = f" and {len(outliers) - MAX_NAMED} more" if len(outliers) > MAX_NAMED else ""

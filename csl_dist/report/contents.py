@@ -49,10 +49,15 @@ class VideoDetails:
 
 
 def detailed_videos(audit: Audit, table: pd.DataFrame, most: int) -> list[str]:
-    """The worst videos that have a score; those with flags first."""
+    """The worst videos that have a score: exchanged ones first, then those with flags."""
     scored = table[table.worst.notna()]
-    first = scored.assign(flagged=scored["flags"] > 0)
-    return first.sort_values(["flagged", "worst"], ascending=False).video.head(most).tolist()
+    exchanged = [video for pair in audit.exchanges() for video in pair]
+    first = scored.assign(exchanged=scored.video.isin(exchanged), flagged=scored["flags"] > 0)
+    return (
+        first.sort_values(["exchanged", "flagged", "worst"], ascending=False)
+        .video.head(most)
+        .tolist()
+    )
 
 
 def listed_videos(table: pd.DataFrame) -> pd.DataFrame:

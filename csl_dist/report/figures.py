@@ -32,7 +32,7 @@ from csl_dist.report.exhibits import CLEAN, Exhibits
 from csl_dist.report.shrink import shrunk_losses
 from csl_dist.report.thumbnails import frame_pictures
 from csl_dist.storage.url import key_part
-from csl_dist.types import BoolArray, FloatArray, Span, runs_of, spans_where
+from csl_dist.types import UNLABELLED, BoolArray, FloatArray, IntArray, runs_of, spans_where
 
 DPI = 200
 PAGE_DPI = 80
@@ -101,9 +101,7 @@ def overview(exhibits: Exhibits, video: str) -> Figure:
     axes = {name: figure.add_subplot(grid[place]) for place, name in enumerate(rows)}
     if pictures:
         _strip(axes["strip"], pictures, num_frames)
-    labels_T = annotation.labels_T
-    colours = {span: class_colour(int(labels_T[span.start])) for span in runs_of(labels_T)}
-    _bar(axes["labels"], colours, num_frames)
+    _bar(axes["labels"], annotation.labels_T)
     axes["labels"].set_ylabel("labels", rotation=0, ha="right", va="center", fontsize=8)
     curve, score_T = axes["curve"], exhibits.score(video)
     curve.plot(np.arange(num_frames), score_T, color="#222222", linewidth=0.9)
@@ -285,9 +283,12 @@ def _strip(axes: Axes, pictures: list[Pixels], num_frames: int) -> None:
     axes.axis("off")
 
 
-def _bar(axes: Axes, colours: Mapping[Span, str], num_frames: int) -> None:
-    for span, colour in colours.items():
-        axes.axvspan(span.start, span.stop, color=colour, linewidth=0)
-    axes.set_xlim(0, num_frames)
+def _bar(axes: Axes, labels_T: IntArray) -> None:
+    """Steps in the colours of their classes; what has no label stays empty."""
+    for span in runs_of(labels_T):
+        label = int(labels_T[span.start])
+        if label != UNLABELLED:
+            axes.axvspan(span.start, span.stop, color=class_colour(label), linewidth=0)
+    axes.set_xlim(0, len(labels_T))
     axes.set_xticks([])
     axes.set_yticks([])

@@ -1,7 +1,7 @@
 """What is said of the dataset as a whole, in the report and on the review page alike.
 
-Conventions, what labels alone tell, annotators; and, once people have reviewed, the certificate and
-whether probabilities were right.
+Exchanged labels, conventions, what labels alone tell, annotators; and, once people have reviewed,
+the certificate and whether probabilities were right.
 """
 
 from collections import Counter
@@ -47,6 +47,8 @@ class AnnotatorLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
+    exchanges: list[str]
+    """A sentence on each two videos that seem to have each other's labels."""
     conventions: list[str]
     """A sentence each."""
     findings: list[dict[str, Any]]
@@ -60,6 +62,7 @@ def overview(audit: Audit, linted: LintResult | None = None) -> Overview:
     found = (linted or lint_of(audit)).findings
     surest = sorted(found, key=lambda one: -(one.probability or 0.0))[:MAX_FINDINGS]
     return Overview(
+        exchanges=[exchange.sentence() for exchange in audit.exchanges()],
         conventions=[convention.sentence() for convention in audit.conventions()],
         findings=[_finding(one) for one in surest],
         num_findings=len(found),

@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from csl_dist.audit.reader import Audit
 from csl_dist.errors import DamagedError, NotReadyError
+from csl_dist.flag.edits.files import EXCHANGED
 from csl_dist.measures import own_score
 from csl_dist.report import contents
 from csl_dist.report.contents import VideoDetails
@@ -35,7 +36,14 @@ from csl_dist.report.drawing import (
 from csl_dist.report.exhibits import Exhibits
 from csl_dist.report.overview import overview, reviewed
 from csl_dist.report.thumbnails import span_pictures
-from csl_dist.report.words import KIND_WORDS, clock, fix_words
+from csl_dist.report.words import (
+    KIND_WORDS,
+    VIDEO_NOTE,
+    VIDEO_WORDS,
+    clock,
+    correction_words,
+    fix_words,
+)
 from csl_dist.types import Span, fingerprint
 
 MAX_PICTURED = 60
@@ -100,6 +108,8 @@ def render(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
         reliability=Markup(reliability_chart(found.reliability)) if found else "",
         summary=contents.summary(audit, table, flags),
         missing=audit.missing(),
+        exchanged=EXCHANGED,
+        exchanges=audit.exchanges(),
         corrections=audit.corrections().to_dict("records"),
         calibration=calibration_sentence(audit),
         classes=[(audit.classes[i], class_colour(i)) for i in audit.class_order],
@@ -109,6 +119,8 @@ def render(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
         num_flags=len(flags),
         videos=contents.listed_videos(table).to_dict("records"),
         num_videos=len(table),
+        video_words=VIDEO_WORDS,
+        video_note=VIDEO_NOTE,
         detailed={video.id: i for i, video in enumerate(details)},
         losses=[(name, Markup(line_key(i))) for i, name in enumerate(losses)],
         loss_chart=Markup(line_chart(losses, name="mean loss over checkpoints")),
@@ -202,6 +214,7 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.filters["fix"] = fix_words
+    environment.filters["outcome"] = correction_words
     environment.filters["kind"] = lambda kind: KIND_WORDS.get(kind, kind)
     environment.filters["clock"] = clock
     environment.filters["capitalize_first"] = lambda text: text[:1].upper() + text[1:]

@@ -12,6 +12,13 @@ KIND_WORDS = {
     "ambiguous": "ambiguous",
 }
 
+VIDEO_WORDS = {"worst": "worst frame", "mean": "mean frame"}
+"""Headings of what is told of a video's frames; the others stay as they are."""
+VIDEO_NOTE = (
+    "worst frame and mean frame are the suspicion of single frames, to compare videos by; "
+    "scores and probabilities of flags, which weigh whole spans, are on another scale"
+)
+
 
 def clock(seconds: float) -> str:
     """Minutes and seconds, with hours where there are any."""
@@ -22,9 +29,19 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{text}" if hours else f"{minutes}:{text}"
 
 
+def correction_words(correction: Mapping[Any, Any], *, rule: str) -> str:
+    """What became of a corrected span."""
+    is_below = correction["below_threshold"]
+    if rule != "edits":
+        return "below the threshold" if is_below else "above the threshold"
+    if correction["was_flagged"]:
+        return "no longer flagged" if is_below else "still flagged"
+    return "not flagged" if is_below else "flagged now"
+
+
 def fix_words(flag: Mapping[str, Any]) -> str:
     """What a flag proposes, in a few words; empty where it only says where to look."""
-    word, *numbers = str(flag["fix"] or "").split()
+    word, *numbers = str(flag["fix"] or "-").split()
     match word:
         case "swap":
             return f"swap: {flag['suggested']}, then {flag['label']}"

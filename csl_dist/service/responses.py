@@ -310,6 +310,7 @@ class ReliabilityRow(BaseModel):
 class OverviewFacts(BaseModel):
     """What is said of the dataset as a whole."""
 
+    exchanges: list[str]
     conventions: list[str]
     findings: list[LintFinding]
     num_findings: int

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 from pathlib import Path
 
 import made_run
@@ -30,8 +31,15 @@ def csl(*arguments: str | Path) -> Result:
 
 def test_top_is_a_table_for_people(root: str) -> None:
     printed = csl("query", root, "top").stdout
-    for words in ("v2", "mislabel", "suggested"):
+    for words in ("v2", "wrong name", "suggested"):
         assert words in printed
+
+
+def test_frames_of_videos_are_not_taken_for_scores_of_flags(root: str) -> None:
+    printed = " ".join(csl("query", root, "videos").stdout.split())
+    assert "worst frame" in printed
+    assert "on another scale" in printed
+    assert "worst" in json.loads(csl("query", root, "videos", "--format", "json").stdout)[0]
 
 
 def test_nothing_found_is_a_sentence_and_the_next_command_has_the_root(root: str) -> None:
@@ -77,6 +85,13 @@ def test_mistakes_are_sentences(root: str, tmp_path: Path) -> None:
         (("query", root, "scores"), "needs --video"),
         (("query", root, "trajectory", "--video", "v2", "--frame", "x"), "expected a frame"),
         (("query", root, "top", "--revision", "7"), "no audit number 7"),
+        (("query", root, "top", "--scorer", "x"), "query top does not take --scorer; it takes --t"),
+        (("query", root, "conventions", "--top", "3"), "does not take --top; it takes none such"),
+        (("query", root, "top", "--from", "20", "--to", "9.5"), "--from 20 is after --to 9.5"),
+        (
+            ("query", root, "trajectory", "--video", "v2", "--frame", "140:120"),
+            "frames 140:120 are not a range within 0:300 of 'v2'",
+        ),
         (("query", tmp_path / "none", "top"), "not a run root"),
         (("export", root, "--format", "coco", "--out", tmp_path / "x"), "expected one of"),
         (("relabel", root, tmp_path / "none"), "there are no labels at"),
@@ -123,7 +138,8 @@ def test_audits_are_listed_compared_and_removed(made_root: str, tmp_path: Path) 
     [
         (("flags", "--class", "A"), "the run has no class 'A'"),
         (("scores", "--video", "v2", "--class", "zzz"), "the run has no class 'zzz'; there are"),
-        (("flags", "--kind", "mislabl"), "there is no kind 'mislabl' of error; did you mean 'mis"),
+        (("flags", "--kind", "mislabl"), "there is no kind 'mislabl' of flag; did you mean 'mis"),
+        (("flags", "--kind", "x"), "there are mislabel, disorder, insert, missing, boundary, ambi"),
         (("flags", "--video", "v22"), "the run has no video 'v22'; did you mean"),
     ],
 )
@@ -132,3 +148,18 @@ def test_unknown_name_is_an_error_with_the_nearest_and_no_empty_table(
 ) -> None:
     with pytest.raises(CslError, match=sentence):
         csl("query", root, *options)
+
+
+@pytest.mark.parametrize("most", ["0", "-3"])
+def test_query_for_fewer_than_one_row_is_a_mistake(root: str, most: str) -> None:
+    result = CliRunner().invoke(app, ["query", root, "top", "--top", most])
+    assert result.exit_code == 2
+    assert "greater than or equal to 1" in result.stderr
+
+
+def test_query_before_the_first_audit_is_one_error(made_root: str) -> None:
+    shutil.rmtree(f"{made_root}/audits")
+    result = CliRunner().invoke(app, ["query", made_root, "top"])
+    assert "has no flags yet" in str(result.exception)
+    assert result.stderr == ""
+    assert "not finished" in CliRunner().invoke(app, ["query", made_root, "videos"]).stderr

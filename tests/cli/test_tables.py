@@ -13,7 +13,7 @@ from csl_dist.cli.tables.metrics import (
     metrics_table,
     rivals_table,
 )
-from csl_dist.cli.tables.results import flag_table, frame_table
+from csl_dist.cli.tables.results import flag_table, frame_table, moved_table
 from csl_dist.evaluate.baselines import BASELINES
 
 VALUES = {
@@ -64,32 +64,68 @@ def test_sentences_tell_shares_in_percent() -> None:
     )
 
 
-@pytest.mark.parametrize("width", [80, 120])
+FLAG = {
+    "rank": 117,
+    "video": "2024-11-03 Fall 10 Mueller left camera",
+    "start_seconds": 12345.6,
+    "stop_seconds": 12389.1,
+    "start": 308640,
+    "stop": 309728,
+    "score": -12.34,
+    "probability": 0.97,
+    "fix": "rename 308640 309728",
+    "fix_label": "CalotTriangleDissection",
+    "kind": "mislabel",
+    "label": "GallbladderDissection",
+    "suggested": "CalotTriangleDissection",
+    "suggested_probability": 0.88,
+}
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
 def test_flags_are_broken_over_lines_and_never_cut(width: int) -> None:
-    flag = {
-        "rank": 117,
-        "video": "2024-11-03 Fall 10 Mueller left camera",
-        "start_seconds": 12345.6,
-        "stop_seconds": 12389.1,
-        "start": 308640,
-        "stop": 309728,
-        "score": -12.34,
-        "probability": 0.97,
-        "fix": "boundary 308640 309728",
-        "kind": "boundary",
-        "label": "GallbladderDissection",
-        "suggested": "CalotTriangleDissection",
-        "suggested_probability": 0.88,
-    }
-    text = printed(flag_table(pd.DataFrame([flag]), width=width), width)
-    together = "".join(text.split())
-    for words in ("12345.6-12389.1", "-12.34", "97%", "boundary"):
+    text = printed(flag_table(pd.DataFrame([FLAG]), width=width), width)
+    assert max(map(len, text.splitlines())) <= width
+    for words in ("12345.6-12389.1", "97%", "wrong", "fix"):
         assert words in text
     assert "…" not in text
-    wanted = "".join(f"{flag['video']}{flag['label']}{flag['suggested']}".split())
-    assert not Counter(wanted) - Counter(together), "every letter of names is there"
-    assert "suggested" in text
-    assert ("308640-309727" in text) == (width == 120)
+    wanted = "".join(f"{FLAG['video']}{FLAG['label']}rename{FLAG['fix_label']}".split())
+    assert not Counter(wanted) - Counter("".join(text.split())), "every letter of names is there"
+    assert ("GallbladderDissection" in text) == (width > 80), "words are cut last of all"
+    assert ("no room for frames, score, suggested" in text) == (width < 200)
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_names_are_broken_between_their_words(width: int) -> None:
+    names = {"video": "Knot_Tying_S05_T05", "label": "pull_suture_both"}
+    flag = FLAG | names | {"fix_label": "reach_suture", "suggested": "reach_suture"}
+    text = printed(flag_table(pd.DataFrame([flag] * 3), width=width), width)
+    pieces = {piece for word in text.replace("_", " ").split() for piece in word.split()}
+    for name in (*names.values(), "rename", "reach_suture"):
+        assert set(name.split("_")) <= pieces
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_moved_flags_tell_what_changed_once_and_fit(width: int) -> None:
+    moved = {"video": "Knot_Tying_S05_T05", "label": "pull_suture_both"}
+    before = {"start": 69, "stop": 82, "kind": "insert", "suggested": "reach_suture"}
+    now = before | {"stop": 90, "kind": "mislabel"}
+    for when, flag in (("before", before), ("now", now)):
+        moved |= {f"{name} {when}": value for name, value in flag.items()}
+    text = printed(moved_table(pd.DataFrame([moved]), width=width), width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+    together = "".join(text.split())
+    assert together.count("→") == 2, "the suggestion is the same"
+    for word in ("69-81", "69-89", "many", "wrong"):
+        assert word in text
+
+
+def test_flag_without_a_fix_has_a_dash() -> None:
+    ambiguous = FLAG | {"fix": float("nan"), "fix_label": None, "kind": "ambiguous"}
+    text = printed(flag_table(pd.DataFrame([FLAG, ambiguous]), width=120), 120)
+    assert "nan" not in text
+    assert " - " in text
 
 
 @pytest.mark.parametrize(("width", "num_left_out"), [(60, 7), (80, 5), (120, 0), (160, 0)])
@@ -125,6 +161,7 @@ def test_boundary_names_the_second_that_it_goes_to() -> None:
             "score": 0.5,
             "probability": 0.9,
             "fix": ["boundary 77 69", "boundary 69 77", "rename 69 77"],
+            "fix_label": "b",
             "kind": "boundary",
             "label": "a",
             "suggested": "b",
@@ -134,5 +171,5 @@ def test_boundary_names_the_second_that_it_goes_to() -> None:
     out = io.StringIO()
     Console(file=out, width=120).print(flag_table(flags, width=120))
     lines = out.getvalue().splitlines()
-    for rank, words in enumerate(["boundary to 34.5", "boundary to 38.5", "rename"], start=1):
+    for rank, words in enumerate(["boundary to 34.5 s", "boundary to 38.5 s", "rename b"], start=1):
         assert any(line.split()[:1] == [str(rank)] and words in line for line in lines)

@@ -3,8 +3,10 @@
 Eight videos of six steps, two a person; one more trains. The models know the truth but for noise.
 """
 
+import html
 import io
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +17,14 @@ import numpy.typing as npt
 import pytest
 from rich.console import Console
 from served import client_of
+from typer.testing import CliRunner
 
 import csl_dist
 from csl_dist.audit.reader import Audit
 from csl_dist.audit.relabel import relabel
 from csl_dist.audit.revision import AuditStore
+from csl_dist.cli import main  # noqa: F401  registers every command
+from csl_dist.cli.app import app
 from csl_dist.cli.tables.results import flag_table
 from csl_dist.config import AuditConfig, FlagConfig, ManifestConfig, RunConfig, ScorerConfig
 from csl_dist.data.mistakes import foreign_labels
@@ -37,6 +42,7 @@ from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
 from csl_dist.flag.edits.lists import ListName
 from csl_dist.flag.edits.probability import SHIPPED, SHIPPED_CURVES
 from csl_dist.pipeline import put_run
+from csl_dist.report.overview import overview
 from csl_dist.report.page import render
 from csl_dist.review.store import Decision, NewReview, store_of
 from csl_dist.storage.paths import RunPaths
@@ -344,19 +350,55 @@ def test_flag_goes_once_its_fix_is_made(tmp_path: Path) -> None:
     assert len(made.resolved) == 3
     assert made.after.flags().empty
     assert "nothing is likelier wrong than right" in made.after.calibration().sentence()
+    assert made.corrections.was_flagged.all()
+    assert "no longer flagged" in render(made.after)
 
 
-def test_videos_with_each_others_labels_are_named(tmp_path: Path) -> None:
-    def truth(video: str) -> Labels:
-        return true_labels(video)[::-1] if video == "v2" else true_labels(video)
+def exchanged_truth(video: str) -> Labels:
+    return true_labels(video)[::-1] if video == "v2" else true_labels(video)
+
+
+@pytest.fixture
+def exchanged_root(tmp_path: Path) -> str:
+    """A run in which v2 and v5 have each other's labels."""
 
     def annotated(video: str) -> Labels:
         other = {"v2": "v5", "v5": "v2"}.get(video, video)
-        return foreign_labels(truth(other), len(truth(video)))
+        return foreign_labels(exchanged_truth(other), len(exchanged_truth(video)))
 
-    root = make_root(tmp_path, FlagConfig(rule="edits"), truth=truth, annotated=annotated)
-    store = AuditStore(RunPaths(Storage(root)))
-    assert store.mixed_up(1) == {"v2": "v5", "v5": "v2"}
+    flag = FlagConfig(rule="edits")
+    return make_root(tmp_path, flag, truth=exchanged_truth, annotated=annotated)
+
+
+def test_videos_with_each_others_labels_are_named(exchanged_root: str) -> None:
+    root = exchanged_root
+    audit = csl_dist.open_audit(root)
+    [exchange] = audit.exchanges()
+    sentence = "videos that seem to have each other's labels: v2 and v5"
+    assert exchange.sentence() == sentence
+    assert overview(audit).exchanges == [sentence]
+    assert html.escape(sentence) in audit._repr_html_()
+    page = render(audit)
+    for video in exchange:
+        [place] = re.findall(rf'id="video-(\d+)"[^>]*>\n<summary>{video} ', page)
+        assert f'<a href="#video-{place}">{video}</a>' in page.partition('id="spans"')[0]
+    assert CliRunner().invoke(app, ["query", root, "top"]).stdout.startswith(sentence)
+    with client_of(root) as client:
+        assert client.get("/api/audits/run/overview").json()["exchanges"] == [sentence]
+
+
+def test_labels_that_are_exchanged_back_claim_only_what_was_flagged(
+    exchanged_root: str, tmp_path: Path
+) -> None:
+    fixed = tmp_path / "fixed"
+    fixed.mkdir()
+    for video in ("v2", "v5"):
+        (fixed / f"{video}.txt").write_text(builder.label_text(names_of(exchanged_truth(video))))
+    assert not set(csl_dist.open_audit(exchanged_root).flags().video) & {"v2", "v5"}
+    told = CliRunner(env={"COLUMNS": "120"}).invoke(app, ["relabel", exchanged_root, str(fixed)])
+    assert "none was flagged before" in told.stdout
+    assert "no longer flagged" not in told.stdout
+    assert "v2 and v5 no longer seem to have each other's labels" in told.stdout
 
 
 def test_decisions_of_reviewers_move_probabilities_and_settle_spans(tmp_path: Path) -> None:
@@ -499,13 +541,21 @@ def test_service_shows_fixes(audit: Audit) -> None:
     assert by_video[MOVED]["list"] == "boundaries"
 
 
+def test_query_says_how_many_more_there_are(audit: Audit) -> None:
+    asked = ["query", audit.paths.root.url, "top"]
+    assert (
+        "the first 2 of 3; --top 3 shows all" in CliRunner().invoke(app, [*asked, "--top=2"]).stdout
+    )
+    assert "shows all" not in CliRunner(env={"COLUMNS": "200"}).invoke(app, asked).stdout
+
+
 def test_query_lists_fixes(audit: Audit) -> None:
     console = Console(width=200, record=True, file=io.StringIO())
     console.print(flag_table(audit.flags(), width=200))
     lines = console.export_text().splitlines()
     moved = flag_of(audit, MOVED)
     to = moved.start_seconds if moved.fix.endswith(f" {moved.start}") else moved.stop_seconds
-    assert any(RENAMED in line and "rename" in line for line in lines)
+    assert any(RENAMED in line and "rename tie" in line for line in lines)
     assert any(MOVED in line and f"boundary to {to:.1f}" in line for line in lines)
 
 

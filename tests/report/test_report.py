@@ -5,6 +5,7 @@ import io
 import re
 from pathlib import Path
 
+import builder
 import numpy as np
 import pytest
 from PIL import Image
@@ -25,7 +26,7 @@ from csl_dist.report.drawing import (
     span_bar,
 )
 from csl_dist.report.exhibits import Exhibits
-from csl_dist.report.figures import bars, maps, write_figures
+from csl_dist.report.figures import bars, maps, overview, write_figures
 from csl_dist.report.page import render
 from csl_dist.report.shrink import column_starts, highest_in_columns, shrunk_losses
 from csl_dist.report.thumbnails import span_pictures
@@ -153,6 +154,8 @@ def test_page_names_every_video_and_loads_nothing(audit: Audit) -> None:
     page = render(audit, most=1)
     assert page.count('<details class="video"') == 1
     assert "v3" in page, "in the index"
+    assert "worst frame</button>" in page
+    assert "on another scale" in page
     assert "http://" not in page
     assert "https://" not in page
     assert 'src="data:' in page
@@ -193,6 +196,18 @@ def test_figures_are_written_as_png_and_pdf(audit: Audit, tmp_path: Path) -> Non
     assert names == {f"{stem}.{ending}" for stem in stems for ending in ("png", "pdf")}
     with Image.open(tmp_path / "figures/overview-v2.png") as picture:
         assert picture.width > 1000
+
+
+def test_figures_of_unlabelled_frames_leave_them_empty(made_root: str, tmp_path: Path) -> None:
+    import made_run
+
+    names = [made_run.CLASSES[label] for label in made_run.labels_of("v2")]
+    partly = tmp_path / "v2.txt"
+    partly.write_text(builder.label_text(["-"] * 40 + names[40:]))
+    audit = relabel(made_root, partly).after
+    axes = overview(Exhibits(audit), "v2").axes
+    [labels] = [one for one in axes if one.get_ylabel() == "labels"]
+    assert min(patch.get_x() for patch in labels.patches) == 40
 
 
 def test_exhibits_are_the_papers_score_with_its_threshold_and_the_known_errors(

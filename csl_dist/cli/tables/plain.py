@@ -5,7 +5,6 @@ from typing import Any
 
 import pandas as pd
 from rich import box
-from rich.markup import escape
 from rich.table import Table
 
 
@@ -21,4 +20,4 @@ def cell(value: Any) -> str:
     """A value as text; `-` for what is not known."""
     if isinstance(value, float):
         return "-" if pd.isna(value) else f"{value:.2f}"
-    return escape(str(value))
+    return str(value)

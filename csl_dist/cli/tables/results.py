@@ -2,22 +2,19 @@
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from csl_dist.cli.tables.fitted import Column, fitted_table
 from csl_dist.cli.tables.plain import cell, headed_table
+from csl_dist.report.words import KIND_WORDS, correction_words, fix_words
 
 if TYPE_CHECKING:
     from csl_dist.audit.changes import AuditLine
     from csl_dist.audit.status import StageStatus
-
-
-WIDE = 110
-"""Columns of a terminal from which on a table of flags has all that there is."""
 
 
 def status_table(lines: Sequence["StageStatus"]) -> Table:
@@ -40,67 +37,93 @@ def audits_table(lines: Sequence["AuditLine"]) -> Table:
     return table
 
 
-def flag_table(flags: pd.DataFrame, *, width: int) -> Table:
-    """Flagged spans; frames are the first and the last. A narrow terminal gets fewer columns.
+SPARED_OF_FLAGS = ("frames", "score", "suggested")
+"""What a narrow terminal does not get; a fix tells what is suggested."""
 
-    Names and labels are broken over lines where there is no room, never cut; numbers never are.
-    """
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1) if width >= WIDE else (0, 1, 0, 0))
-    has_fixes = bool(flags["fix"].notna().any())
-    columns = ["rank", "video", "seconds", *(["frames"] if width >= WIDE else []), "score"]
-    columns += ["error"] if has_fixes else []
-    columns += ["fix"] if has_fixes and width >= WIDE else []
-    for heading in (*columns, "kind", "label", "suggested"):
-        numeric = heading in ("rank", "seconds", "frames", "score", "error")
-        table.add_column(
-            heading,
-            justify="right" if numeric else "left",
-            no_wrap=numeric or heading == "kind",
-            min_width=len(heading),
-            overflow="fold",
-        )
-    for flag in flags.itertuples():
-        probability = float(flag.probability)  # type: ignore[arg-type]
-        cells = {
-            "rank": str(flag.rank),
-            "video": escape(str(flag.video)),
-            "seconds": f"{flag.start_seconds:.1f}-{flag.stop_seconds:.1f}",
-            "frames": f"{flag.start}-{flag.stop - 1}",  # type: ignore[operator]
-            "score": f"{flag.score:.2f}",
-            "error": "-" if pd.isna(probability) else f"{probability:.0%}",
-            "fix": _fix_words(flag),
-            "kind": str(flag.kind),
-            "label": escape(str(flag.label)),
-            "suggested": f"{escape(str(flag.suggested))} {flag.suggested_probability:.0%}",
+
+def flag_table(flags: pd.DataFrame, *, width: int) -> Table:
+    """Flagged spans; frames are the first and the last. A narrow terminal gets fewer columns."""
+    rows = list(flags.itertuples())
+    columns = {
+        "rank": [str(flag.rank) for flag in rows],
+        "video": [str(flag.video) for flag in rows],
+        "seconds": [f"{flag.start_seconds:.1f}-{flag.stop_seconds:.1f}" for flag in rows],
+        "frames": [f"{flag.start}-{flag.stop - 1}" for flag in rows],  # type: ignore[operator]
+        "score": [f"{flag.score:.2f}" for flag in rows],
+        "likely": [_share(flag.probability) for flag in rows],
+        "kind": [KIND_WORDS.get(str(flag.kind), str(flag.kind)) for flag in rows],
+        "label": [str(flag.label) for flag in rows],
+        "fix": [_fix_words(flag) for flag in rows],
+        "suggested": [f"{flag.suggested} {_share(flag.suggested_probability)}" for flag in rows],
+    }
+    spared: Sequence[str] = SPARED_OF_FLAGS
+    if not flags["fix"].notna().any():
+        # The other rules only say where to look, and which step is likeliest.
+        del columns["fix"], columns["likely"]
+        spared = spared[:1]
+    numbers = ("rank", "seconds", "frames", "score", "likely")
+    return fitted_table(
+        [
+            Column(heading=heading, cells=cells, is_numeric=heading in numbers)
+            for heading, cells in columns.items()
+        ],
+        width=width,
+        spared=spared,
+    )
+
+
+def moved_table(moved: pd.DataFrame, *, width: int) -> Table:
+    """Flags of two audits that share frames and differ; what is the same is told once."""
+
+    def ends(when: str) -> pd.Series:
+        last = moved[f"stop {when}"] - 1
+        return moved[f"start {when}"].astype(str) + "-" + last.astype(str)
+
+    def changes(before: pd.Series, now: pd.Series) -> pd.Series:
+        return now.where(before == now, before + " → " + now)
+
+    kind_before, kind_now = (
+        moved[f"kind {when}"].replace(KIND_WORDS) for when in ("before", "now")
+    )
+    shown = pd.DataFrame(
+        {
+            "video": moved.video,
+            "frames": changes(ends("before"), ends("now")),
+            "kind": changes(kind_before, kind_now),
+            "label": moved.label,
+            "suggested": changes(moved["suggested before"], moved["suggested now"]),
         }
-        table.add_row(*(cells[str(column.header)] for column in table.columns))
-    return table
+    )
+    return frame_table(shown, width=width)
+
+
+def _share(probability: Any) -> str:
+    return "-" if pd.isna(probability) else f"{probability:.0%}"
 
 
 def _fix_words(flag: Any) -> str:
     """What is done to the labels of a flag's span; a boundary with the second that it goes to."""
-    kind, *places = str(flag.fix).split()
-    if kind != "boundary":
-        return kind
-    to = flag.start_seconds if int(places[1]) == flag.start else flag.stop_seconds
-    return f"boundary to {to:.1f}"
+    words = str(flag.fix).split()
+    if words[:1] != ["boundary"]:
+        return fix_words(flag._asdict()) or "-"
+    to = flag.start_seconds if int(words[2]) == flag.start else flag.stop_seconds
+    return f"boundary to {to:.1f} s"
 
 
-def corrections_table(corrections: pd.DataFrame) -> Table:
+def corrections_table(corrections: pd.DataFrame, *, rule: str, width: int) -> Table:
     """Corrected spans: what they were called, and the score that decides, before and after."""
-    headings = ("video", "frames", "label", "corrected", "before", "after", "below")
-    table = headed_table(*headings, numbers=("frames", "before", "after"))
-    for row in corrections.itertuples():
-        table.add_row(
-            escape(str(row.video)),
-            f"{row.start}-{row.stop - 1}",  # type: ignore[operator]
-            escape(str(row.label)),
-            escape(str(row.corrected)),
-            cell(row.score_before),
-            cell(row.score_after),
-            "yes" if row.below_threshold else "no",
-        )
-    return table
+    shown = pd.DataFrame(
+        {
+            "video": corrections.video,
+            "frames": corrections.start.astype(str) + "-" + (corrections.stop - 1).astype(str),
+            "label": corrections.label.replace("", "unlabelled"),
+            "corrected": corrections.corrected.replace("", "unlabelled"),
+            "score before": corrections.score_before,
+            "score after": corrections.score_after,
+            "now": [correction_words(c, rule=rule) for c in corrections.to_dict("records")],
+        }
+    )
+    return frame_table(shown, width=width)
 
 
 SPARED = ("margin_late", "aum_late", "margin", "aum", "csl_late", "final", "order", "csl")
@@ -108,46 +131,13 @@ SPARED = ("margin_late", "aum_late", "margin", "aum", "csl_late", "final", "orde
 
 
 def frame_table(frame: pd.DataFrame, *, width: int) -> Table:
-    """Any other table that a query gives, a column each; what is left out is told.
-
-    Names and labels are broken over lines where there is no room, never cut; numbers never are.
-    """
-    roomy = _least_width(frame, gap=3) <= width
-    left_out: list[str] = []
-    for name in SPARED:
-        if roomy or _least_width(frame.drop(columns=left_out), gap=2) <= width:
-            break
-        left_out += [name] if name in frame.columns else []
-    shown = frame.drop(columns=left_out)
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1) if roomy else (0, 1, 0, 0))
-    for name in shown.columns:
-        numeric = pd.api.types.is_numeric_dtype(shown[name])
-        heading = name.replace("_", "\n")
-        justify: Literal["left", "right"] = "right" if numeric else "left"
-        least = max(map(len, heading.split("\n")))
-        table.add_column(
-            heading, justify=justify, no_wrap=numeric, min_width=least, overflow="fold"
+    """Any other table that a query gives, a column each; what is left out is told."""
+    columns = [
+        Column(
+            heading=name,
+            cells=[cell(value) for value in frame[name].tolist()],
+            is_numeric=pd.api.types.is_numeric_dtype(frame[name]),
         )
-    for row in shown.itertuples(index=False):
-        table.add_row(*(cell(value) for value in row))
-    if left_out:
-        names = [name for name in frame.columns if name in left_out]
-        table.caption = f"no room for {', '.join(names)}; --format csv has all"
-        table.caption_justify = "left"
-    return table
-
-
-LEAST_WORDS = 12
-"""Columns of a terminal that a name, or a label, has to be broken into."""
-
-
-def _least_width(frame: pd.DataFrame, *, gap: int) -> int:
-    """Columns of the terminal that a table takes, with numbers whole and words broken."""
-
-    def width(name: str) -> int:
-        heading = max(map(len, name.split("_")))
-        longest = max((len(cell(value)) for value in frame[name].unique().tolist()), default=0)
-        numeric = pd.api.types.is_numeric_dtype(frame[name])
-        return max(heading, longest if numeric else min(longest, LEAST_WORDS))
-
-    return sum(width(name) + gap for name in frame.columns) + 1
+        for name in frame.columns
+    ]
+    return fitted_table(columns, width=width, spared=SPARED)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,6 +28,24 @@ class FileMatch:
     """Mean log-probability per frame under the other file minus that under the own one."""
     takes_back: bool
     """Whether the other video in turn gains most by this one's file: two files changed places."""
+
+
+EXCHANGED = "videos that seem to have each other's labels"
+
+
+class Exchange(NamedTuple):
+    """Two videos that seem to have each other's labels, in the order of their names."""
+
+    one: str
+    other: str
+
+    def sentence(self) -> str:
+        return f"{EXCHANGED}: {self.one} and {self.other}"
+
+
+def exchanges(mixed_up: Mapping[str, str]) -> list[Exchange]:
+    """The pairs among videos that are told with the one whose labels each has."""
+    return sorted({Exchange(*sorted(pair)) for pair in mixed_up.items()})
 
 
 def file_matches(

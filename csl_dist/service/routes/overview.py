@@ -27,7 +27,7 @@ def overview_routes(context: ServiceContext) -> APIRouter:
 
     @routes.get("/{audit}/overview", response_model=OverviewFacts)
     def show_overview(audit: str, revision: Revision = None) -> Response:
-        """Conventions, what labels alone tell, annotators, and whether probabilities were right."""
+        """Exchanged labels, conventions, lint, annotators, and whether probabilities hold."""
         return json_response(pool.read(audit, revision, _overview))
 
     @routes.get("/{audit}/certificate", response_model=CertificateFacts)

@@ -95,6 +95,8 @@ export const showOverview = async () => {
   const [found, facts] = await Promise.all([state.api.overview(), certificate]);
   showCertificate(facts);
   showReliability(found.reliability);
+  $("exchanges-box").hidden = !found.exchanges.length;
+  $("exchanges").replaceChildren(...found.exchanges.map((one) => element("li", {}, one)));
   const none = element("li", {}, "None: no disagreement is the same in most videos.");
   $("conventions").replaceChildren(...(found.conventions.length ? found.conventions.map((one) => element("li", {}, one)) : [none]));
   $("flagged-annotators-box").hidden = !found.annotators.length;
