@@ -17,7 +17,7 @@ from figures import add_repeats, parser_of, positive, print_figures
 from torch import Tensor
 from torch.func import functional_call, stack_module_state, vmap
 
-from csl_dist.predict.arithmetic import pack_weights
+from csl_dist.predict.arithmetic import lighten
 from csl_dist.predict.forward import CPU_BATCH_FRAMES
 from csl_dist.training.models import ModelSpec, Place, Scorer, build_scorer
 
@@ -91,7 +91,7 @@ def main() -> None:
         batch_frames = num_frames * num_videos
         packed = copy.deepcopy(scorers)
         for scorer in packed:
-            pack_weights(scorer)
+            lighten(scorer)
         ways = {
             "one video": (one_by_one(scorers, single), num_frames),
             "batch": (one_by_one(scorers, batch), batch_frames),

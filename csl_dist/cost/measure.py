@@ -28,7 +28,7 @@ from csl_dist.data.media.pixels import PixelSource, whole_frames
 from csl_dist.data.media.timeline import sampled
 from csl_dist.data.media.video import VideoFile
 from csl_dist.features.encoders import Encoder, fit_frame
-from csl_dist.predict.arithmetic import pack_weights
+from csl_dist.predict.arithmetic import lighten
 from csl_dist.predict.forward import (
     CPU_BATCH_FRAMES,
     group_log_probabilities,
@@ -118,7 +118,7 @@ def scoring_rate(
     if device.type == "cpu":
         batch_frames = min(batch_frames, CPU_BATCH_FRAMES)
     scorer = build_scorer(spec).eval().to(device)
-    pack_weights(scorer)
+    lighten(scorer)
     typical = round(statistics.median(lengths))
 
     def seconds(num_frames: int) -> float:

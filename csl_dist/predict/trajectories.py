@@ -277,10 +277,8 @@ class TrajectoryStore:
                 place_in_grid = (0, (span.start + first) // width, 0)
                 writer.write(place_in_grid, block_ETC[:, first : first + width])
             blocks.append(array_fingerprint(block_ETC))
-        published = Published(
-            array=key, fold=group.fold, rows=rows, blocks=blocks, form=asdict(form)
-        )
-        self._published.write(unit, **asdict(published))
+        facts = {"array": key, "fold": group.fold, "rows": rows, "blocks": blocks}
+        self._published.write(unit, **facts, form=asdict(form))
         if earlier is not None:
             self._published.forget(self._published.done(key_part(video)) - {unit})
             self._storage.delete_folder(earlier.array)

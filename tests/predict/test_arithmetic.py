@@ -20,8 +20,8 @@ from csl_dist.predict.arithmetic import (
     has_float8,
     in_float8,
     in_integers,
+    lighten,
     load_weights,
-    pack_weights,
 )
 from csl_dist.training.models import ModelSpec, Place, Scorer, build_scorer
 
@@ -148,11 +148,22 @@ def test_weights_of_another_model_are_named() -> None:
         load_weights(scorer, other.state_dict(), checkpoint())
 
 
-@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch has no oneDNN")
-def test_packed_weights_give_the_same_numbers_and_are_packed_again_when_others_are_loaded() -> None:
+@pytest.mark.parametrize("model", ["transformer", "framewise", "mstcn"])
+def test_lightened_model_gives_the_same_numbers_whenever_weights_are_loaded(model: str) -> None:
     torch.manual_seed(0)
-    plain, packed = (build_scorer(SPEC).eval() for _ in range(2))
-    pack_weights(packed)
-    load_weights(packed, plain.state_dict(), checkpoint())
-    pack_weights(packed)
-    assert np.abs(outputs(packed) - outputs(plain)).max() < 1e-5
+    spec = replace(SPEC, name=model, arguments=SPEC.arguments if model == SPEC.name else {})
+    plain, light = (build_scorer(spec).eval() for _ in range(2))
+    lighten(light)
+    load_weights(light, plain.state_dict(), checkpoint())
+    lighten(light)
+    assert np.abs(outputs(light) - outputs(plain)).max() < 1e-5
+
+
+def test_layers_of_a_user_keep_their_hooks_when_a_model_is_lightened() -> None:
+    seen: list[int] = []
+    scorer = build_scorer(replace(SPEC, name="framewise", arguments={})).eval()
+    norm = next(part for part in scorer.modules() if isinstance(part, torch.nn.LayerNorm))
+    norm.register_forward_hook(lambda *_: seen.append(1))
+    lighten(scorer)
+    outputs(scorer)
+    assert seen
