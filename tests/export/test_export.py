@@ -154,6 +154,79 @@ def test_hdf5_holds_whole_trajectories(audit: Audit, tmp_path: Path) -> None:
         assert list(file.attrs["classes"]) == ["a", "b", "c"]
 
 
+@pytest.fixture
+def swapped(made_folder: Path) -> Audit:
+    """The audit, as if its rule had found that a and b, frames 60 to 100 to 120, are swapped."""
+    audit = csl_dist.open_audit(str(made_folder / "run"))
+    found = audit.flags().head(1)
+    audit._flags = found.assign(
+        **{"start": 60, "stop": 120, "stop_seconds": 12.000000000000002, "label": "a"},
+        **{"suggested": "b", "kind": "disorder", "fix": "swap 60 100 120", "probability": 0.81234},
+    )
+    return audit
+
+
+def test_label_studio_of_a_swap_has_both_labels_and_the_probability(
+    swapped: Audit, tmp_path: Path
+) -> None:
+    export(swapped, "label-studio", tmp_path / "tasks.json")
+    [task] = json.loads((tmp_path / "tasks.json").read_text())
+    [prediction] = task["predictions"]
+    values = [region["value"] for region in prediction["result"]]
+    assert values == [
+        {"ranges": [{"start": 121, "end": 160}], "timelinelabels": ["b"]},
+        {"ranges": [{"start": 161, "end": 240}], "timelinelabels": ["a"]},
+    ]
+    assert len({region["id"] for region in prediction["result"]}) == 2
+    assert {prediction["score"], *(region["score"] for region in prediction["result"])} == {0.8123}
+
+
+def test_fiftyone_of_a_swap_has_both_labels_and_the_probability(
+    swapped: Audit, tmp_path: Path
+) -> None:
+    export(swapped, "fiftyone", tmp_path / "out")
+    content = json.loads((tmp_path / "out/labels.json").read_text())
+    found = [(d["label"], d["support"], d["confidence"]) for d in content["labels"]["v2"]]
+    assert found == [(1, [121, 160], 0.8123), (0, [161, 240], 0.8123)]
+
+
+def test_cvat_of_a_swap_tags_each_part_with_its_label(swapped: Audit, tmp_path: Path) -> None:
+    export(swapped, "cvat", tmp_path / "out")
+    images = list(ET.parse(tmp_path / "out/v2.xml").getroot().iter("image"))
+    labels = [tag.attrib["label"] for image in images for tag in image.iter("tag")]
+    assert labels == ["b"] * 40 + ["a"] * 80
+
+
+def test_activitynet_of_a_swap_has_both_segments_in_milliseconds(
+    swapped: Audit, tmp_path: Path
+) -> None:
+    export(swapped, "activitynet", tmp_path / "flags.json")
+    video = json.loads((tmp_path / "flags.json").read_text())["database"]["v2"]
+    segments = [(one["segment"], one["label"]) for one in video["annotations"]]
+    assert segments == [([6.0, 8.0], "b"), ([8.0, 12.0], "a")]
+    assert (video["fps"], video["duration"]) == (20.0, 30.0)
+
+
+def test_table_of_a_swap_has_the_edits_and_seconds_in_milliseconds(
+    swapped: Audit, tmp_path: Path
+) -> None:
+    export(swapped, "csv", tmp_path / "flags.csv")
+    row = pd.read_csv(tmp_path / "flags.csv").iloc[0]
+    assert json.loads(row.proposal) == [
+        {"start": 60, "stop": 80, "label": "b"},
+        {"start": 80, "stop": 120, "label": "a"},
+    ]
+    assert row.stop_seconds == 12.0
+
+
+def test_flag_without_a_fix_is_exported_as_it_is_labelled(swapped: Audit, tmp_path: Path) -> None:
+    """It says where to look, and not what to do."""
+    swapped._flags = swapped._flags.assign(fix=np.nan, kind="ambiguous")
+    export(swapped, "activitynet", tmp_path / "flags.json")
+    [flag] = json.loads((tmp_path / "flags.json").read_text())["database"]["v2"]["annotations"]
+    assert (flag["segment"], flag["label"]) == ([6.0, 12.0], "a")
+
+
 def test_unknown_format_is_refused_with_a_list_of_formats(audit: Audit, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="expected one of label-studio, fiftyone"):
         export(audit, "coco", tmp_path / "out")

@@ -10,12 +10,13 @@ from csl_dist.config import DatasetConfig
 from csl_dist.review.edits import proposal
 from csl_dist.service.audits import OpenAudit
 from csl_dist.service.context import ServiceContext
-from csl_dist.service.encoding import check_size, json_response, rounded_lists, table_rows
+from csl_dist.service.encoding import check_size, json_response, rounded_lists
 from csl_dist.service.forms import Limit, Offset, Revision, VideoId
 from csl_dist.service.media import Folders, readable_folders, shown_as, views_of
 from csl_dist.service.responses import FrameOf, Prediction, VideoFacts, VideoPage
 from csl_dist.service.selection import class_id
 from csl_dist.service.settings import MAX_ID, ServiceSettings
+from csl_dist.storage.tables import table_rows
 from csl_dist.types import Video, runs_of
 
 NUM_TYPICAL = 3
