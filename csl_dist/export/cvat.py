@@ -56,4 +56,4 @@ def _annotations(found: FlaggedVideo, classes: tuple[str, ...]) -> ET.Element:
     return root
 
 
-CVAT = Format(name="cvat", suffix="", write=write_cvat)
+CVAT = Format(name="cvat", suffix="", inside=".xml", write=write_cvat)

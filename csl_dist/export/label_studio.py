@@ -11,7 +11,14 @@ from typing import Any
 
 from csl_dist.audit.reader import Audit
 from csl_dist.export.format import Format
-from csl_dist.export.spans import FlaggedVideo, LabelledSpan, confidence, counted, flagged_videos
+from csl_dist.export.spans import (
+    FlaggedVideo,
+    LabelledSpan,
+    confidence,
+    counted,
+    flagged_videos,
+    without_video,
+)
 from csl_dist.storage.output import OutputFolder
 
 FROM_NAME, TO_NAME = "steps", "video"
@@ -21,11 +28,13 @@ def write_label_studio(audit: Audit, folder: OutputFolder, name: str) -> str:
     """Tasks as JSON, and the labelling interface as XML with the same name."""
     out, interface = folder.file(name), folder.file(Path(name).with_suffix(".xml"))
     num_flags = len(audit.flags())
-    tasks = [_task(found, num_flags) for found in flagged_videos(audit)]
+    found = list(flagged_videos(audit))
+    tasks = [_task(one, num_flags) for one in found]
     out.write_text(json.dumps(tasks, indent=2) + "\n", encoding="utf-8")
     interface.write_text(labelling_interface(audit.classes), encoding="utf-8")
     words = counted(num_flags, len(tasks), out)
-    return f"{words}; the project's labelling interface is {interface}"
+    words = f"{words}; the project's labelling interface is {interface}"
+    return words + without_video(audit, found)
 
 
 def labelling_interface(classes: tuple[str, ...]) -> str:

@@ -4,14 +4,14 @@ A run may sample its videos: flags are in sampled frames and in seconds. Seconds
 source, so that a frame of the source is seconds times its rate. What is written is rounded here.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from csl_dist.audit.reader import Audit
 from csl_dist.review.edits import SpanEdit, proposal
 from csl_dist.storage.tables import table_rows
-from csl_dist.types import Annotation, Span, Video
+from csl_dist.types import Annotation, Media, Span, Video
 
 SECONDS_DIGITS, RATE_DIGITS, PROBABILITY_DIGITS = 3, 6, 4
 """After the point, of what is written: more would be the rounding of binary numbers."""
@@ -99,6 +99,18 @@ def confidence(flag: dict[str, Any], otherwise: float) -> float:
     """The probability of an error; another number where the rule gives none."""
     probability = flag["probability"]
     return round(otherwise if probability is None else probability, PROBABILITY_DIGITS)
+
+
+def without_video(audit: Audit, found: Sequence[FlaggedVideo]) -> str:
+    """What to add to the sentence where a tool that plays videos gets features; else nothing."""
+    num = sum(one.video.media is Media.FEATURES for one in found)
+    if not num:
+        return ""
+    key = "dataset.media" if hasattr(audit.config.dataset, "media") else "dataset.path"
+    return (
+        f"; {num} of the videos are features, which the tool can't play: {key} names no video of them, "
+        "so put videos in their place"
+    )
 
 
 def counted(num_flags: int, num_videos: int, where: object) -> str:

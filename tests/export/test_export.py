@@ -1,6 +1,7 @@
 """Exports, read back with each format's own reader, or by its documented form."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -16,7 +17,8 @@ from csl_dist.config import ActivityNetConfig
 from csl_dist.data.layouts import read_dataset
 from csl_dist.data.media.video import VideoFile
 from csl_dist.errors import ConfigError
-from csl_dist.export import FORMATS, export
+from csl_dist.export import FORMATS, Format, export
+from csl_dist.types import Media
 
 
 @pytest.fixture(scope="module")
@@ -225,6 +227,34 @@ def test_flag_without_a_fix_is_exported_as_it_is_labelled(swapped: Audit, tmp_pa
     export(swapped, "activitynet", tmp_path / "flags.json")
     [flag] = json.loads((tmp_path / "flags.json").read_text())["database"]["v2"]["annotations"]
     assert (flag["segment"], flag["label"]) == ([6.0, 12.0], "a")
+
+
+@pytest.mark.parametrize(("name", "file"), [("cvat", "flags.xml"), ("fiftyone", "flags.json")])
+def test_format_of_a_folder_refuses_the_name_of_a_file(
+    audit: Audit, tmp_path: Path, name: str, file: str
+) -> None:
+    with pytest.raises(ConfigError, match="is a folder .*give a folder, such as .*/flags$"):
+        export(audit, name, tmp_path / file)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
+def test_export_into_a_folder_that_does_not_exist_is_refused(
+    audit: Audit, tmp_path: Path, form: Format
+) -> None:
+    with pytest.raises(ConfigError, match="there is no folder .*/none; make it first"):
+        export(audit, form.name, tmp_path / f"none/out{form.suffix}")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["label-studio", "fiftyone"])
+def test_features_for_a_tool_that_plays_videos_are_told(
+    made_folder: Path, tmp_path: Path, name: str
+) -> None:
+    audit = csl_dist.open_audit(str(made_folder / "run"))
+    audit.videos_by_id["v2"] = replace(audit.videos_by_id["v2"], media=Media.FEATURES)
+    words = export(audit, name, tmp_path / "out")
+    assert "1 of the videos are features, which the tool can't play: dataset.path names no" in words
 
 
 def test_unknown_format_is_refused_with_a_list_of_formats(audit: Audit, tmp_path: Path) -> None:

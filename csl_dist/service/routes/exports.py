@@ -73,6 +73,7 @@ def _download(audit: Audit, audit_id: str, wanted: Format) -> Response:
     name = f"{audit_id}-{wanted.name}"
 
     def write(folder: Path) -> Path:
+        (folder / "written").mkdir()
         export(audit, wanted.name, folder / "written" / f"{name}{wanted.suffix}")
         return _one_file(folder / "written", folder / f"{name}.zip")
 
