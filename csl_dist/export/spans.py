@@ -108,8 +108,8 @@ def without_video(audit: Audit, found: Sequence[FlaggedVideo]) -> str:
         return ""
     key = "dataset.media" if hasattr(audit.config.dataset, "media") else "dataset.path"
     return (
-        f"; {num} of the videos are features, which the tool can't play: {key} names no video of them, "
-        "so put videos in their place"
+        f"; {num} of the videos are features, which the tool can't play: {key} names no video of "
+        "them, so put videos in their place"
     )
 
 

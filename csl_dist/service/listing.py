@@ -42,6 +42,7 @@ def page_of_spans(opened: OpenAudit, query: FlagsQuery) -> dict[str, Any]:
     rows = table_rows(table.iloc[shown].drop(columns=["flagged", "is_flag"], errors="ignore"))
     for row, i in zip(rows, shown, strict=True):
         row |= {
+            "proposal": [edit.as_json() for edit in opened.proposal(row)],
             "state": states[i],
             "reviews": [review_row(review) for review in current.get(spans[i], ())],
         }
