@@ -60,7 +60,7 @@ def _corrected(opened: OpenAudit, audit_id: str, settings: ServiceSettings) -> R
             )
 
     def write(folder: Path) -> Path:
-        write_corrected(opened.audit, decisions, folder / "labels")
+        write_corrected(opened.audit, decisions, folder / "labels", store=opened.reviews)
         return _packed(folder / "labels", folder / f"{audit_id}-corrected.zip")
 
     return _sent(write)
