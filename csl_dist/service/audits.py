@@ -123,7 +123,12 @@ class OpenAudit:
         return table.assign(is_flag=np.arange(len(table)) < len(flags))
 
     def proposal(self, flag: Mapping[str, Any]) -> tuple[SpanEdit, ...]:
-        """What a flag proposes; empty where it only says where to look, or is no flag."""
+        """What a flag proposes; empty where it only says where to look, or is no flag.
+
+        A video whose labels nobody can read has its flags in the list all the same.
+        """
+        if flag["video"] not in self._seen:
+            return ()
         return proposal(flag, self._seen.labels(flag["video"]))
 
     @cached_property
