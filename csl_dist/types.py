@@ -238,6 +238,11 @@ class Annotation:
     def timeline(self) -> Timeline:
         return Timeline(times_T=self.times_T, duration=self.duration, source_fps=self.source_fps)
 
+    def seconds_of(self, start: int, stop: int) -> tuple[float, float]:
+        """When frames [start, stop) begin and end."""
+        end = float(self.times_T[stop - 1]) + frame_seconds(self.times_T)
+        return float(self.times_T[start]), end
+
     @property
     def labelled_seconds(self) -> float:
         """Seconds of footage that have a label."""

@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from csl_dist.audit.reader import Audit
 from csl_dist.audit.revision import AuditStore
+from csl_dist.audit.seen import SeenLabels
 from csl_dist.config import config_as_dict
 from csl_dist.flag.record import AuditRecord
 from csl_dist.storage.paths import RunPaths
@@ -36,9 +38,10 @@ def audit_lines(root: str) -> list[AuditLine]:
     read_run_file(root)
     store = AuditStore(RunPaths(Storage(root)))
     lines: list[AuditLine] = []
-    before: tuple[AuditRecord, list[Video]] | None = None
+    before: _Made | None = None
     for number, record in store.records().items():
         videos = store.videos(number)
+        made = _Made(record=record, videos=videos, seen=store.seen(number))
         rests_on = () if record.sweep is None else (record.sweep.sentence(),)
         lines.append(
             AuditLine(
@@ -46,22 +49,53 @@ def audit_lines(root: str) -> list[AuditLine]:
                 created=record.created,
                 num_videos=sum(video.split is Split.AUDIT for video in videos),
                 num_flags=len(store.flags(number)),
-                changes=_changes(before, (record, videos)) if before else rests_on,
+                changes=_changes(before, made) if before else rests_on,
             )
         )
-        before = record, videos
+        before = made
     return lines
 
 
-def _changes(
-    before: tuple[AuditRecord, list[Video]], after: tuple[AuditRecord, list[Video]]
-) -> tuple[str, ...]:
-    (old, old_videos), (new, new_videos) = before, after
-    words = []
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Made:
+    """What an audit was made from."""
+
+    record: AuditRecord
+    videos: list[Video]
+    seen: SeenLabels | None
+
+    def has_labels_of(self, other: "_Made", video: str) -> bool:
+        """Whether a video has the same labels in both; no where one of them does not say."""
+        if self.seen is None or other.seen is None:
+            return False
+        if video not in self.seen or video not in other.seen:
+            return False
+        return np.array_equal(self.seen.labels(video), other.seen.labels(video))
+
+
+def _changed_labels(before: _Made, after: _Made) -> list[str]:
+    """Whose labels an audit saw: corrected ones, or the dataset's own, which may be these too."""
+    old, new = before.record, after.record
     if new.corrects is not None:
-        words.append(f"labels that correct audit {new.corrects}")
-    elif old.corrects is not None:
-        words.append("the dataset's own labels again")
+        return [f"labels that correct audit {new.corrects}"]
+    if old.corrects is None:
+        return []
+    kept = sum(after.has_labels_of(before, video) for video in old.labels)
+    if not kept:
+        return ["the dataset's own labels again"]
+    words = [f"corrected labels of {_videos(kept)}, now the dataset's own"]
+    if left := len(old.labels) - kept:
+        words.append(f"the dataset's own labels of {_videos(left)} again")
+    return words
+
+
+def _videos(count: int) -> str:
+    return f"{count} video{'s' * (count > 1)}"
+
+
+def _changes(before: _Made, after: _Made) -> tuple[str, ...]:
+    old, new, old_videos, new_videos = before.record, after.record, before.videos, after.videos
+    words = _changed_labels(before, after)
     if new.sweep is not None:
         words.append(new.sweep.sentence())
     elif old.sweep is not None:
@@ -83,7 +117,7 @@ def _changes(
         if old.scores.get(scorer, {}).get(video, version) != version
     }
     if changed:
-        words.append(f"scores of {len(changed)} video{'s' * (len(changed) > 1)}")
+        words.append(f"scores of {_videos(len(changed))}")
     if old.rule_version != new.rule_version and old.config.flag.rule == new.config.flag.rule:
         words.append("the rule of another version of csl_dist")
     if new.num_reviewed and old.num_reviewed != new.num_reviewed:

@@ -149,10 +149,11 @@ def export(
     store = store_of(root, database)
     store.create()
     decisions = decisions_on(audit, store).by_span()
-    written = write_corrected(audit, decisions, out)
+    written = write_corrected(audit, decisions, out, store=store)
     say(
-        f"corrected: {written.num_spans} spans of {written.num_videos} videos in {out}; go on with "
-        f"`csl relabel {root} {out}`"
+        f"corrected: {written.num_spans} spans of {written.num_videos} videos in {out}, which has "
+        f"only the label files that change ({len(written.files)}); next: `csl relabel {root} "
+        f"{out}`, or copy them over the dataset's own and `csl run` again"
     )
     if written.num_disputed:
         say(

@@ -12,6 +12,7 @@ from csl_dist.export.format import Format
 from csl_dist.export.hdf5 import HDF5
 from csl_dist.export.label_studio import LABEL_STUDIO
 from csl_dist.export.tables import CSV, PARQUET
+from csl_dist.storage.output import require_parent
 
 __all__ = ["FORMATS", "Format", "export", "format_of"]
 
@@ -38,9 +39,15 @@ def format_of(name: str) -> Format:
 def export(audit: Audit, form: str, out: Path) -> str:
     """Writes one format; returns a sentence that says what was written."""
     wanted = format_of(form)
+    require_parent(out)
+    if not wanted.suffix and out.suffix == wanted.inside:
+        raise ConfigError(
+            f"{form} is a folder with {wanted.inside} inside, and {out} reads like a file; give a "
+            f"folder, such as {out.with_suffix('')}"
+        )
     folder, name = (out.parent, out.name) if wanted.suffix else (out, "")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(exist_ok=True)
         return wanted.write(audit, audit.output_folder(folder), name)
     except OSError as error:
         # HDF5 puts pages of text where others have the system's few words.

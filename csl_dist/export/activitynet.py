@@ -1,7 +1,7 @@
 """ActivityNet's JSON of segments in seconds, with the flags instead of annotations.
 
-The label of a segment is the suggested one. The annotated label and the reason of the flag are in
-extra fields, which readers of the format ignore.
+A flag is what its fix would label: a swap is two segments. The annotated label and the reason of
+the flag are in extra fields, which readers of the format ignore.
 """
 
 import json
@@ -9,7 +9,13 @@ from typing import Any
 
 from csl_dist.audit.reader import Audit
 from csl_dist.export.format import Format
-from csl_dist.export.spans import FlaggedVideo, counted, flagged_videos
+from csl_dist.export.spans import (
+    SECONDS_DIGITS,
+    FlaggedVideo,
+    confidence,
+    counted,
+    flagged_videos,
+)
 from csl_dist.storage.output import OutputFolder
 
 
@@ -25,22 +31,23 @@ def write_activitynet(audit: Audit, folder: OutputFolder, name: str) -> str:
 def _entry(found: FlaggedVideo, classes: tuple[str, ...]) -> dict[str, Any]:
     return {
         "subset": "testing",
-        "fps": found.annotation.source_fps,
-        "duration": found.annotation.duration,
+        "fps": found.fps,
+        "duration": found.duration,
         # A video may be a range of a file; segments count from the start of the video.
         "source": found.video.source,
-        "source_start": found.video.start_seconds,
+        "source_start": round(found.video.start_seconds, SECONDS_DIGITS),
         "annotations": [
             {
-                "segment": [flag["start_seconds"], flag["stop_seconds"]],
-                "label": flag["suggested"],
-                "label_id": classes.index(flag["suggested"]),
-                "score": flag["score"],
+                "segment": [one.start_seconds, one.stop_seconds],
+                "label": one.label,
+                "label_id": classes.index(one.label),
+                "score": confidence(flag, flag["score"]),
                 "annotated": flag["label"],
                 "kind": flag["kind"],
                 "why": flag["why"],
             }
             for flag in found.flags
+            for one in found.labelled_spans(flag)
         ],
     }
 

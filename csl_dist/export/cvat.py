@@ -1,5 +1,6 @@
 """CVAT for images 1.1: a file per video, with tags on its flagged frames only.
 
+A tag is the label that the flag's fix would give the frame.
 CVAT took over 20 hours to read a task of 200,000 tags, so that other frames have no tag.
 """
 
@@ -7,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 from csl_dist.audit.reader import Audit
 from csl_dist.export.format import Format
-from csl_dist.export.spans import FlaggedVideo, counted, flagged_videos
+from csl_dist.export.spans import FlaggedVideo, confidence, counted, flagged_videos
 from csl_dist.storage.output import OutputFolder
 from csl_dist.storage.url import key_part
 
@@ -44,15 +45,15 @@ def _annotations(found: FlaggedVideo, classes: tuple[str, ...]) -> ET.Element:
             ET.SubElement(element, "default_value").text = ""
             ET.SubElement(element, "values").text = ""
     for flag in sorted(found.flags, key=lambda flag: flag["start"]):
-        span = found.source_span(flag)
-        for frame in range(span.start, span.stop):
-            # The names that CVAT gives to the frames of a video, from 0.
-            image = ET.SubElement(root, "image", id=str(frame), name=f"frame_{frame:06d}")
-            tag = ET.SubElement(image, "tag", label=flag["suggested"], source="auto")
-            values = (flag["label"], flag["kind"], f"{flag['score']:.3f}")
-            for attribute, value in zip(ATTRIBUTES, values, strict=True):
-                ET.SubElement(tag, "attribute", name=attribute).text = value
+        values = (flag["label"], flag["kind"], f"{confidence(flag, flag['score']):.3f}")
+        for one in found.labelled_spans(flag):
+            for frame in range(one.span.start, one.span.stop):
+                # The names that CVAT gives to the frames of a video, from 0.
+                image = ET.SubElement(root, "image", id=str(frame), name=f"frame_{frame:06d}")
+                tag = ET.SubElement(image, "tag", label=one.label, source="auto")
+                for attribute, value in zip(ATTRIBUTES, values, strict=True):
+                    ET.SubElement(tag, "attribute", name=attribute).text = value
     return root
 
 
-CVAT = Format(name="cvat", suffix="", write=write_cvat)
+CVAT = Format(name="cvat", suffix="", inside=".xml", write=write_cvat)

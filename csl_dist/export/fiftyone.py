@@ -10,7 +10,7 @@ from typing import Any
 
 from csl_dist.audit.reader import Audit
 from csl_dist.export.format import Format
-from csl_dist.export.spans import FlaggedVideo, counted, flagged_videos
+from csl_dist.export.spans import LabelledSpan, confidence, counted, flagged_videos, without_video
 from csl_dist.storage.output import OutputFolder
 from csl_dist.storage.url import key_part
 from csl_dist.types import Media
@@ -22,24 +22,28 @@ def write_fiftyone(audit: Audit, folder: OutputFolder, name: str) -> str:
     labels = {}
     for one in found:
         own = key_part(one.video.id)
-        labels[own] = [_detection(one, audit.classes, flag) for flag in one.flags]
+        labels[own] = [
+            _detection(labelled, audit.classes, flag)
+            for flag in one.flags
+            for labelled in one.labelled_spans(flag)
+        ]
         if one.video.media is Media.VIDEO:
             suffix = Path(one.video.source).suffix
             folder.link(f"data/{own}{suffix}", one.video.source)
     content = {"classes": list(audit.classes), "labels": labels}
     text = json.dumps(content, indent=2) + "\n"
     folder.file("labels.json").write_text(text, encoding="utf-8")
-    return counted(sum(len(rows) for rows in labels.values()), len(found), folder.path)
+    words = counted(sum(len(one.flags) for one in found), len(found), folder.path)
+    return words + without_video(audit, found)
 
 
 def _detection(
-    found: FlaggedVideo, classes: tuple[str, ...], flag: dict[str, Any]
+    labelled: LabelledSpan, classes: tuple[str, ...], flag: dict[str, Any]
 ) -> dict[str, Any]:
-    span = found.source_span(flag)
     return {
-        "label": classes.index(flag["suggested"]),
-        "support": [span.start + 1, span.stop],
-        "confidence": flag["suggested_probability"],
+        "label": classes.index(labelled.label),
+        "support": [labelled.span.start + 1, labelled.span.stop],
+        "confidence": confidence(flag, flag["suggested_probability"]),
         "attributes": {
             "annotated": flag["label"],
             "kind": flag["kind"],
@@ -49,4 +53,4 @@ def _detection(
     }
 
 
-FIFTYONE = Format(name="fiftyone", suffix="", write=write_fiftyone)
+FIFTYONE = Format(name="fiftyone", suffix="", inside=".json", write=write_fiftyone)

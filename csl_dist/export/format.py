@@ -19,6 +19,8 @@ class Format:
     """As `csl export --format` names it."""
     suffix: str
     """Of its file; empty if the format is a folder."""
+    inside: str = ""
+    """The suffix of the files in the folder, if it is one."""
     write: Callable[[Audit, OutputFolder, str], str]
     """Writes an audit to a folder, to the file of a name if the format is a file; returns a
     sentence that says what was written."""

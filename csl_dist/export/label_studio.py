@@ -1,4 +1,4 @@
-"""Label Studio: one task per video, one prediction on its timeline per flag.
+"""Label Studio: one task per video, whose prediction has a region for each span that a fix labels.
 
 Frames are counted from 1, and a range includes its last frame. The labelling interface that the
 tasks need is written to a second file.
@@ -11,7 +11,14 @@ from typing import Any
 
 from csl_dist.audit.reader import Audit
 from csl_dist.export.format import Format
-from csl_dist.export.spans import FlaggedVideo, counted, flagged_videos
+from csl_dist.export.spans import (
+    FlaggedVideo,
+    LabelledSpan,
+    confidence,
+    counted,
+    flagged_videos,
+    without_video,
+)
 from csl_dist.storage.output import OutputFolder
 
 FROM_NAME, TO_NAME = "steps", "video"
@@ -21,11 +28,13 @@ def write_label_studio(audit: Audit, folder: OutputFolder, name: str) -> str:
     """Tasks as JSON, and the labelling interface as XML with the same name."""
     out, interface = folder.file(name), folder.file(Path(name).with_suffix(".xml"))
     num_flags = len(audit.flags())
-    tasks = [_task(found, num_flags) for found in flagged_videos(audit)]
+    found = list(flagged_videos(audit))
+    tasks = [_task(one, num_flags) for one in found]
     out.write_text(json.dumps(tasks, indent=2) + "\n", encoding="utf-8")
     interface.write_text(labelling_interface(audit.classes), encoding="utf-8")
     words = counted(num_flags, len(tasks), out)
-    return f"{words}; the project's labelling interface is {interface}"
+    words = f"{words}; the project's labelling interface is {interface}"
+    return words + without_video(audit, found)
 
 
 def labelling_interface(classes: tuple[str, ...]) -> str:
@@ -42,36 +51,42 @@ def labelling_interface(classes: tuple[str, ...]) -> str:
 def _task(found: FlaggedVideo, num_flags: int) -> dict[str, Any]:
     """A video's task; tasks sorted by the score of their predictions are worst first.
 
-    Label Studio needs scores from 0 to 1; this one is the share of flags that are not worse.
+    Label Studio needs scores from 0 to 1: the probability of the likeliest error, or, of rules that
+    give none, the share of flags that are not worse.
     """
     return {
         "data": {
             "video": found.video.source,
-            "fps": f"{found.annotation.source_fps:g}",
+            "fps": f"{found.fps:g}",
             "video_id": found.video.id,
         },
         "predictions": [
             {
                 "model_version": "csl_dist",
-                "score": 1 - (min(flag["rank"] for flag in found.flags) - 1) / num_flags,
-                "result": [_region(found, flag) for flag in found.flags],
+                "score": max(
+                    confidence(flag, 1 - (flag["rank"] - 1) / num_flags) for flag in found.flags
+                ),
+                "result": [
+                    _region(labelled, flag, number)
+                    for flag in found.flags
+                    for number, labelled in enumerate(found.labelled_spans(flag), 1)
+                ],
             }
         ],
     }
 
 
-def _region(found: FlaggedVideo, flag: dict[str, Any]) -> dict[str, Any]:
-    span = found.source_span(flag)
+def _region(labelled: LabelledSpan, flag: dict[str, Any], number: int) -> dict[str, Any]:
     return {
-        "id": f"csl-{flag['rank']}",
+        "id": f"csl-{flag['rank']}-{number}",
         "type": "timelinelabels",
         "from_name": FROM_NAME,
         "to_name": TO_NAME,
         "value": {
-            "ranges": [{"start": span.start + 1, "end": span.stop}],
-            "timelinelabels": [flag["suggested"]],
+            "ranges": [{"start": labelled.span.start + 1, "end": labelled.span.stop}],
+            "timelinelabels": [labelled.label],
         },
-        "score": flag["suggested_probability"],
+        "score": confidence(flag, flag["suggested_probability"]),
         "meta": {"text": [f"labelled {flag['label']}; {flag['why']}"]},
     }
 

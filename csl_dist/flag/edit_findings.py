@@ -38,7 +38,6 @@ from csl_dist.types import (
     FloatArray,
     IntArray,
     Span,
-    frame_seconds,
     rate_of,
     run_starts,
 )
@@ -207,7 +206,8 @@ def _flag(
     rival: Edit | None,
     doubt: str | None,
 ) -> Flag:
-    edit, times_T = finding.edit, annotation.times_T
+    edit = finding.edit
+    start_seconds, stop_seconds = annotation.seconds_of(edit.start, edit.stop)
     why = describe(finding, classes, fps=rate_of(annotation))
     if doubt is not None:
         why = f"{why} {doubt}: look, but take no fix for granted."
@@ -219,8 +219,8 @@ def _flag(
     return Flag(
         video=annotation.video,
         span=Span(edit.start, edit.stop),
-        start_seconds=float(times_T[edit.start]),
-        stop_seconds=float(times_T[edit.stop - 1]) + frame_seconds(times_T),
+        start_seconds=start_seconds,
+        stop_seconds=stop_seconds,
         score=finding.log_odds,
         evidence=finding.log_odds,
         kind=KIND_OF[edit.kind] if doubt is None else ErrorKind.AMBIGUOUS,

@@ -19,7 +19,6 @@ from csl_dist.types import (
     Flag,
     FloatArray,
     Span,
-    frame_seconds,
     runs_of,
     spans_where,
 )
@@ -170,11 +169,12 @@ def describe(
         kind = ErrorKind.MISLABEL if mislabel >= 0.5 else ErrorKind.DISORDER
         confidence = max(mislabel, 1 - mislabel)
     suggested, probability = suggestion(probability_C, label)
+    start_seconds, stop_seconds = annotation.seconds_of(span.start, span.stop)
     return Flag(
         video=annotation.video,
         span=span,
-        start_seconds=float(annotation.times_T[span.start]),
-        stop_seconds=float(annotation.times_T[span.stop - 1]) + frame_seconds(annotation.times_T),
+        start_seconds=start_seconds,
+        stop_seconds=stop_seconds,
         score=float(score_T[inside].mean()),
         kind=kind,
         kind_confidence=confidence,

@@ -58,6 +58,12 @@ def flag(stage: Stage, versions: Versions, *, sweep: Sweep | None = None) -> int
             stage.inputs, versions, made_from, sweep=sweep, each=partial(_on_workers, stage)
         )
     stage.say(f"audit {number}: {len(store.flags(number))} spans to review")
+    newest = store.newest()
+    if newest != number:
+        stage.say(
+            f"these labels were audited before, as audit {number}; `csl query`, the report and the "
+            f"page show audit {newest}, whose labels were corrected by `csl relabel`"
+        )
     stage.say(f"calibration: {store.calibration(number).sentence()}")
     for convention in store.conventions(number):
         stage.say(f"convention: {convention.sentence()}")

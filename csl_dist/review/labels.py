@@ -1,5 +1,6 @@
 """Corrected labels from decisions: of frames, and as label files for `csl relabel`."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,14 @@ from csl_dist.audit.relabel import changed_annotations
 from csl_dist.data.layouts import Edge, Renaming, corrected_labels, write_renamed
 from csl_dist.errors import DataError
 from csl_dist.review.edits import SpanEdit, edited
-from csl_dist.review.store import Review, SpanKey, is_disputed
+from csl_dist.review.store import (
+    CurrentDecisions,
+    Review,
+    ReviewStore,
+    SpanKey,
+    is_disputed,
+    of_revision,
+)
 from csl_dist.types import Annotation, IntArray, Timeline, runs_of
 
 ROUNDING = 1e-4
@@ -42,14 +50,17 @@ def corrections(current: Mapping[SpanKey, Sequence[Review]]) -> dict[str, list[S
 
 
 def write_corrected(
-    audit: Audit, current: Mapping[SpanKey, Sequence[Review]], out: Path
+    audit: Audit, current: Mapping[SpanKey, Sequence[Review]], out: Path, *, store: ReviewStore
 ) -> WrittenLabels:
-    """Writes the labels of corrected videos to a folder, in the dataset's own layout."""
+    """Writes the labels of corrected videos to a folder, in the dataset's own layout.
+
+    `current` are the decisions that hold in the audit, `store` has those on earlier audits too.
+    """
     by_video = corrections(current)
     if not by_video:
         raise DataError(
-            f"audit {audit.revision} of {audit.paths.root.url} has no decision that changes a "
-            "label yet; review some spans with `csl serve`"
+            f"audit {audit.revision} of {audit.paths.root.url} has no decision "
+            f"{_nothing_left(audit, store)} spans with `csl serve`"
         )
     wanted = {
         video: _in_source_order(audit.annotation(video), own, audit.classes)
@@ -77,6 +88,30 @@ def write_corrected(
         num_disputed=sum(is_disputed(reviews) for reviews in current.values()),
         num_off=_frames_off(audit, by_video, out),
     )
+
+
+def _nothing_left(audit: Audit, store: ReviewStore) -> str:
+    """Whether no decision changes a label, or all that do are in the labels; part of a sentence."""
+    everywhere = CurrentDecisions(store, of_revision(None)).by_span()
+    made = Counter(
+        reviews[-1].revision
+        for reviews in everywhere.values()
+        if reviews[-1].revision < audit.revision and _is_made(audit, reviews[-1])
+    )
+    if not made:
+        return "that changes a label yet; review some"
+    counts = ", ".join(f"{count} of audit {number}" for number, count in sorted(made.items()))
+    return f"left that changes a label: {counts} are in its labels already; review more"
+
+
+def _is_made(audit: Audit, review: Review) -> bool:
+    """Whether a decision changes labels, and the audit saw them as it leaves them."""
+    if not review.changes or review.video not in audit.videos_by_id:
+        return False
+    if not {edit.label for edit in review.changes} <= set(audit.classes):
+        return False
+    labels_T = audit.annotation(review.video).labels_T
+    return bool((labels_T == edited(labels_T, review.changes, audit.classes)).all())
 
 
 def _in_source_order(

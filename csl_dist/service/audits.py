@@ -8,9 +8,9 @@ import json
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -18,10 +18,12 @@ import pandas as pd
 from csl_dist.audit.linted import lint_of
 from csl_dist.audit.reader import Audit, open_audit
 from csl_dist.audit.revision import AuditStore
+from csl_dist.audit.seen import SeenLabels
 from csl_dist.errors import CslError, DataError, StorageError
 from csl_dist.lint.run import LintResult
 from csl_dist.review.assignment import Assignment
 from csl_dist.review.carried import decisions_on
+from csl_dist.review.edits import SpanEdit, proposal
 from csl_dist.review.learning import expected_errors, verdicts
 from csl_dist.review.segments import segment_table
 from csl_dist.review.store import CurrentDecisions, ReviewStore, store_of
@@ -119,6 +121,19 @@ class OpenAudit:
         flags, below = self.audit.flags(), self.audit.flags(below=True)
         table = pd.concat([flags, below], ignore_index=True) if len(below) else flags
         return table.assign(is_flag=np.arange(len(table)) < len(flags))
+
+    def proposal(self, flag: Mapping[str, Any]) -> tuple[SpanEdit, ...]:
+        """What a flag proposes; empty where it only says where to look, or is no flag.
+
+        A video whose labels nobody can read has its flags in the list all the same.
+        """
+        if flag["video"] not in self._seen:
+            return ()
+        return proposal(flag, self._seen.labels(flag["video"]))
+
+    @cached_property
+    def _seen(self) -> SeenLabels:
+        return self.audit.seen
 
     def dealt(self) -> list[tuple[str, ...]]:
         """Who is to review each finding; computed when the rule of assignment changes."""

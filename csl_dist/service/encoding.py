@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from arro3.core import Array, Table, fixed_size_list_array
 from arro3.io import write_ipc_stream
 from fastapi import Response
@@ -71,14 +70,6 @@ def check_size(num_values: int) -> None:
             f"the response would have {num_values:,} numbers, at most {MAX_VALUES:,} are allowed; "
             "ask for fewer frames or checkpoints, or give columns"
         )
-
-
-def table_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows of a table, with None for a missing number."""
-    return [
-        {str(name): None if pd.isna(v) else v for name, v in row.items()}
-        for row in table.to_dict("records")
-    ]
 
 
 def review_row(review: Review) -> dict[str, Any]:

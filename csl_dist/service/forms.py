@@ -163,7 +163,15 @@ class ReviewForm(BaseModel):
                     "decision": "wrong",
                     "label": "ClippingCutting",
                     "reviewer": "Ada",
-                }
+                },
+                {
+                    "key": "0b1d1c52-7a39-4a0d-8f0b-94d0a7f6b3e8",
+                    "video": "video41",
+                    "start": 1200,
+                    "stop": 1290,
+                    "accept": True,
+                    "reviewer": "Ada",
+                },
             ]
         },
     )
@@ -178,7 +186,11 @@ class ReviewForm(BaseModel):
     video: Name
     start: Frame
     stop: Frame
-    decision: Decision
+    accept: bool = Field(
+        default=False,
+        description="The span is a flag, and its `proposal` is right: in place of a decision.",
+    )
+    decision: Decision | None = Field(default=None, description="Needed without `accept`.")
     label: Name | None = Field(
         default=None, description="The right label, for `wrong` and `boundary`."
     )
@@ -194,10 +206,12 @@ class ReviewForm(BaseModel):
     def _check_fields(self) -> "ReviewForm":
         if "\0" in self.key + self.reviewer + self.comment:
             raise ValueError("key, reviewer and comment must not contain the character NUL")
+        if self.accept == (self.decision is not None):
+            raise ValueError("give a decision, or accept: true, and not both")
         changes = self.decision in (Decision.WRONG, Decision.BOUNDARY)
         if changes != (self.label is not None):
             raise ValueError(
-                f"a decision {self.decision.value!r} "
+                f"{'accept' if self.decision is None else f'a decision {self.decision.value!r}'} "
                 + ("needs the right label" if changes else "must not have a label")
             )
         moved = self.new_start is not None or self.new_stop is not None

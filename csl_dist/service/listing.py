@@ -10,9 +10,10 @@ from csl_dist.certify.sample import sample_of
 from csl_dist.flag.rules import with_all_columns
 from csl_dist.review.store import ERRORS, Review, SpanKey, state_of
 from csl_dist.service.audits import OpenAudit
-from csl_dist.service.encoding import review_row, table_rows
+from csl_dist.service.encoding import review_row
 from csl_dist.service.forms import FlagsQuery, Sort, Source
-from csl_dist.types import BoolArray, frame_seconds
+from csl_dist.storage.tables import table_rows
+from csl_dist.types import BoolArray
 
 MISSED = "missed"
 """The kind of an error that a reviewer marked where there is no flag."""
@@ -41,6 +42,7 @@ def page_of_spans(opened: OpenAudit, query: FlagsQuery) -> dict[str, Any]:
     rows = table_rows(table.iloc[shown].drop(columns=["flagged", "is_flag"], errors="ignore"))
     for row, i in zip(rows, shown, strict=True):
         row |= {
+            "proposal": [edit.as_json() for edit in opened.proposal(row)],
             "state": states[i],
             "reviews": [review_row(review) for review in current.get(spans[i], ())],
         }
@@ -85,15 +87,15 @@ def missed_errors(opened: OpenAudit, current: Mapping[SpanKey, Sequence[Review]]
         annotation = audit.annotation(video)
         label = int(annotation.labels_T[start])
         name = audit.classes[label] if label >= 0 else ""
-        times_T = annotation.times_T
+        start_seconds, stop_seconds = annotation.seconds_of(start, stop)
         rows.append(
             {
                 "rank": len(rows) + 1,
                 "video": video,
                 "start": start,
                 "stop": stop,
-                "start_seconds": float(times_T[start]),
-                "stop_seconds": float(times_T[stop - 1]) + frame_seconds(times_T),
+                "start_seconds": start_seconds,
+                "stop_seconds": stop_seconds,
                 "score": np.nan,
                 "kind": MISSED,
                 "label": name,

@@ -128,8 +128,7 @@ class VideoFacts(BaseModel):
         description="Seconds of all frames, if they are not evenly spaced."
     )
     threshold: float | None
-    flags: list[dict[str, Any]]
-    proposals: dict[int, list[EditRow]] = Field(description="The fix of each flag, by rank.")
+    flags: list[dict[str, Any]] = Field(description="As /flags lists them, without reviews.")
     known_errors: list[dict[str, Any]]
 
 
@@ -176,6 +175,9 @@ class FlagRow(BaseModel):
     fix_label: str | None
     fix_start: int | None
     fix_stop: int | None
+    proposal: list[EditRow] = Field(
+        description="What the fix changes, and `accept` saves; empty if it only says where to look."
+    )
     expected: float | None = Field(
         description="The same after the decisions so far, on this flag and on others."
     )

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from csl_dist.errors import DataError
+from csl_dist.errors import ConfigError, DataError
 
 
 class OutputFolder:
@@ -71,6 +71,7 @@ def output_file(path: Path, inputs: Iterable[str], *, begins: bytes = b"") -> Pa
 
     Where `begins` is given, a file is replaced only if it begins like what is to be written.
     """
+    require_parent(path)
     out = OutputFolder(path.parent, inputs).file(path.name)
     if out.is_file() and out.stat().st_size:
         with out.open("rb") as file:
@@ -79,6 +80,12 @@ def output_file(path: Path, inputs: Iterable[str], *, begins: bytes = b"") -> Pa
                     f"{path} is a file of another kind, and is not overwritten; give another name"
                 )
     return out
+
+
+def require_parent(path: Path) -> None:
+    """ConfigError where the folder to write into does not exist: its name may be mistyped."""
+    if not path.parent.is_dir():
+        raise ConfigError(f"can't write {path}: there is no folder {path.parent}; make it first")
 
 
 def _identity(file: str | Path) -> tuple[int, int] | None:

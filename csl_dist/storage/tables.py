@@ -103,3 +103,11 @@ def _values(column: ChunkedArray) -> Any:
     if dtype == "float64":
         return np.array([np.nan if value is None else value for value in values])
     return np.array(values, dtype) if not column.null_count else pd.array(values, NULLABLE[dtype])
+
+
+def table_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows of a table, with None for a missing number."""
+    return [
+        {str(name): None if pd.isna(v) else v for name, v in row.items()}
+        for row in table.to_dict("records")
+    ]

@@ -1,5 +1,6 @@
 """Auditing again under corrected labels, from the run root alone."""
 
+import io
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ import made_run
 import numpy as np
 import pytest
 from made_run import CLASSES, NUM_FRAMES, TRUE_LABELS, WRONG
+from rich.console import Console
 
 import csl_dist
 from csl_dist.audit.changes import _changed_settings, audit_lines, flag_changes
@@ -107,6 +109,28 @@ def test_audit_by_another_rule_after_relabelling_is_what_people_see(
     assert lines[1].changes == ("labels that correct audit 1", "scores of 1 video")
     assert "the dataset's own labels again" in lines[2].changes
     assert "flag.rule validation → top" in lines[2].changes
+
+
+def test_labels_corrected_in_place_are_told_as_the_datasets_own(tmp_path: Path) -> None:
+    root = made_run.make_run(tmp_path / "made")
+    own = Path(csl_dist.open_audit(root).videos_by_id["v2"].labels)
+    fixed = made_run.label_text(made_run.TRUE_LABELS)
+    (tmp_path / own.name).write_text(fixed)
+    relabel(root, tmp_path / own.name)
+    own.write_text(fixed)
+    audited_again(tmp_path / "made")
+    assert audit_lines(root)[2].changes == ("corrected labels of 1 video, now the dataset's own",)
+
+
+def test_audit_of_unchanged_labels_after_relabelling_says_what_people_see(
+    tmp_path: Path, fixed: Path
+) -> None:
+    relabel(made_run.make_run(tmp_path / "made"), fixed)
+    said = io.StringIO()
+    inputs = open_inputs(made_run.config_of(tmp_path / "made"))
+    assert builder.finish_run(inputs, Console(file=said, width=400)) == 1
+    assert "audited before, as audit 1" in said.getvalue()
+    assert "show audit 2, whose labels were corrected" in said.getvalue()
 
 
 def test_settings_that_are_gone_are_told() -> None:

@@ -95,15 +95,21 @@ def test_mistakes_are_sentences(root: str, tmp_path: Path) -> None:
         (("query", tmp_path / "none", "top"), "not a run root"),
         (("export", root, "--format", "coco", "--out", tmp_path / "x"), "expected one of"),
         (("relabel", root, tmp_path / "none"), "there are no labels at"),
+        (
+            ("export", root, "--format", "csv", "--out", tmp_path / "x/f.csv"),
+            "no folder .*/x; make",
+        ),
+        (("lint", root, "--csv", tmp_path / "x/f.csv"), "no folder .*/x; make it first"),
     ):
         with pytest.raises(CslError, match=words):
             csl(*arguments)
+    assert not list(tmp_path.iterdir())
 
 
 def test_export_says_what_it_wrote(root: str, tmp_path: Path) -> None:
-    result = csl("export", root, "--format", "csv", "--out", tmp_path / "new/flags.csv")
+    result = csl("export", root, "--format", "csv", "--out", tmp_path / "flags.csv")
     assert "1 spans of 1 videos" in result.stdout
-    assert (tmp_path / "new/flags.csv").exists()
+    assert (tmp_path / "flags.csv").exists()
 
 
 def test_relabel_tells_what_got_better_and_report_shows_it(made_root: str, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Exports, read back with each format's own reader, or by its documented form."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -16,7 +17,8 @@ from csl_dist.config import ActivityNetConfig
 from csl_dist.data.layouts import read_dataset
 from csl_dist.data.media.video import VideoFile
 from csl_dist.errors import ConfigError
-from csl_dist.export import FORMATS, export
+from csl_dist.export import FORMATS, Format, export
+from csl_dist.types import Media
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +154,107 @@ def test_hdf5_holds_whole_trajectories(audit: Audit, tmp_path: Path) -> None:
         assert file["v2/transformer/csl"][:] == pytest.approx(audit.csl("v2"))
         assert file["v2/label"][130] == 2
         assert list(file.attrs["classes"]) == ["a", "b", "c"]
+
+
+@pytest.fixture
+def swapped(made_folder: Path) -> Audit:
+    """The audit, as if its rule had found that a and b, frames 60 to 100 to 120, are swapped."""
+    audit = csl_dist.open_audit(str(made_folder / "run"))
+    found = audit.flags().head(1)
+    audit._flags = found.assign(
+        **{"start": 60, "stop": 120, "stop_seconds": 12.000000000000002, "label": "a"},
+        **{"suggested": "b", "kind": "disorder", "fix": "swap 60 100 120", "probability": 0.81234},
+    )
+    return audit
+
+
+def test_label_studio_of_a_swap_has_both_labels_and_the_probability(
+    swapped: Audit, tmp_path: Path
+) -> None:
+    export(swapped, "label-studio", tmp_path / "tasks.json")
+    [task] = json.loads((tmp_path / "tasks.json").read_text())
+    [prediction] = task["predictions"]
+    values = [region["value"] for region in prediction["result"]]
+    assert values == [
+        {"ranges": [{"start": 121, "end": 160}], "timelinelabels": ["b"]},
+        {"ranges": [{"start": 161, "end": 240}], "timelinelabels": ["a"]},
+    ]
+    assert len({region["id"] for region in prediction["result"]}) == 2
+    assert {prediction["score"], *(region["score"] for region in prediction["result"])} == {0.8123}
+
+
+def test_fiftyone_of_a_swap_has_both_labels_and_the_probability(
+    swapped: Audit, tmp_path: Path
+) -> None:
+    export(swapped, "fiftyone", tmp_path / "out")
+    content = json.loads((tmp_path / "out/labels.json").read_text())
+    found = [(d["label"], d["support"], d["confidence"]) for d in content["labels"]["v2"]]
+    assert found == [(1, [121, 160], 0.8123), (0, [161, 240], 0.8123)]
+
+
+def test_cvat_of_a_swap_tags_each_part_with_its_label(swapped: Audit, tmp_path: Path) -> None:
+    export(swapped, "cvat", tmp_path / "out")
+    images = list(ET.parse(tmp_path / "out/v2.xml").getroot().iter("image"))
+    labels = [tag.attrib["label"] for image in images for tag in image.iter("tag")]
+    assert labels == ["b"] * 40 + ["a"] * 80
+
+
+def test_activitynet_of_a_swap_has_both_segments_in_milliseconds(
+    swapped: Audit, tmp_path: Path
+) -> None:
+    export(swapped, "activitynet", tmp_path / "flags.json")
+    video = json.loads((tmp_path / "flags.json").read_text())["database"]["v2"]
+    segments = [(one["segment"], one["label"]) for one in video["annotations"]]
+    assert segments == [([6.0, 8.0], "b"), ([8.0, 12.0], "a")]
+    assert (video["fps"], video["duration"]) == (20.0, 30.0)
+
+
+def test_table_of_a_swap_has_the_edits_and_seconds_in_milliseconds(
+    swapped: Audit, tmp_path: Path
+) -> None:
+    export(swapped, "csv", tmp_path / "flags.csv")
+    row = pd.read_csv(tmp_path / "flags.csv").iloc[0]
+    assert json.loads(row.proposal) == [
+        {"start": 60, "stop": 80, "label": "b"},
+        {"start": 80, "stop": 120, "label": "a"},
+    ]
+    assert row.stop_seconds == 12.0
+
+
+def test_flag_without_a_fix_is_exported_as_it_is_labelled(swapped: Audit, tmp_path: Path) -> None:
+    """It says where to look, and not what to do."""
+    swapped._flags = swapped._flags.assign(fix=np.nan, kind="ambiguous")
+    export(swapped, "activitynet", tmp_path / "flags.json")
+    [flag] = json.loads((tmp_path / "flags.json").read_text())["database"]["v2"]["annotations"]
+    assert (flag["segment"], flag["label"]) == ([6.0, 12.0], "a")
+
+
+@pytest.mark.parametrize(("name", "file"), [("cvat", "flags.xml"), ("fiftyone", "flags.json")])
+def test_format_of_a_folder_refuses_the_name_of_a_file(
+    audit: Audit, tmp_path: Path, name: str, file: str
+) -> None:
+    with pytest.raises(ConfigError, match="is a folder .*give a folder, such as .*/flags$"):
+        export(audit, name, tmp_path / file)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
+def test_export_into_a_folder_that_does_not_exist_is_refused(
+    audit: Audit, tmp_path: Path, form: Format
+) -> None:
+    with pytest.raises(ConfigError, match="there is no folder .*/none; make it first"):
+        export(audit, form.name, tmp_path / f"none/out{form.suffix}")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["label-studio", "fiftyone"])
+def test_features_for_a_tool_that_plays_videos_are_told(
+    made_folder: Path, tmp_path: Path, name: str
+) -> None:
+    audit = csl_dist.open_audit(str(made_folder / "run"))
+    audit.videos_by_id["v2"] = replace(audit.videos_by_id["v2"], media=Media.FEATURES)
+    words = export(audit, name, tmp_path / "out")
+    assert "1 of the videos are features, which the tool can't play: dataset.path names no" in words
 
 
 def test_unknown_format_is_refused_with_a_list_of_formats(audit: Audit, tmp_path: Path) -> None:

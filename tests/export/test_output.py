@@ -30,7 +30,10 @@ def write(audit: Audit, form: Format | None, out: Path) -> None:
 
 
 def out_below(folder: Path, form: Format | None) -> Path:
-    return folder / f"out{form.suffix}" if form and form.suffix else folder
+    if form is None or not form.suffix:
+        return folder
+    folder.mkdir(exist_ok=True)
+    return folder / f"out{form.suffix}"
 
 
 @pytest.fixture(params=WRITERS)
@@ -66,6 +69,7 @@ def test_exports_stay_below_the_folder_that_was_named(
         pytest.skip("figures take seconds, and do not read the dataset")
     data, run = contents(tmp_path / "data"), contents(Path(audit.paths.root.url))
     (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "x").mkdir()
     (tmp_path / "linked").symlink_to(tmp_path / "elsewhere")
     for folder in (tmp_path / "plain", tmp_path / "x" / ".." / "dotted", tmp_path / "linked"):
         write(audit, form, out_below(folder, form))

@@ -229,6 +229,7 @@ def test_dataset_with_odd_ids_and_labels_is_read_and_exported_below_its_folder(
     for form in FORMATS:
         if form.name != "hdf5":  # reads the trajectories of the real videos
             out = tmp_path / "out" / form.name / f"x{form.suffix}"
+            out.parent.mkdir(parents=True)
             export(audit, form.name, out if form.suffix else out.parent)
     assert os.listdir(tmp_path) == ["out"]
     table = (tmp_path / "out/csv/x.csv").read_text()

@@ -104,8 +104,20 @@ def test_decisions_that_change_no_label_export_nothing(made_root: str, tmp_path:
     decide(made_root, span, decision=Decision.WITHDRAWN)
     decide(made_root, span, "Bob", decision=Decision.CORRECT)
     decide(made_root, span, "Cid", decision=Decision.UNSURE)
-    with pytest.raises(DataError, match="no decision that changes a label"):
+    with pytest.raises(DataError, match="no decision that changes a label yet;"):
         run("reviews", "export", made_root, "--out", str(tmp_path / "out"))
+
+
+def test_export_after_relabel_says_that_decisions_are_in_the_labels(
+    made_root: str, tmp_path: Path
+) -> None:
+    span = flagged(made_root)
+    decide(made_root, span, decision=Decision.WRONG, label="b")
+    said = run("reviews", "export", made_root, "--out", str(tmp_path / "out"))
+    assert "only the label files that change (1); next: `csl relabel" in " ".join(said.split())
+    run("relabel", made_root, str(tmp_path / "out"))
+    with pytest.raises(DataError, match="left that changes a label: 1 of audit 1 are in"):
+        run("reviews", "export", made_root, "--out", str(tmp_path / "more"))
 
 
 def test_export_onto_labels_that_are_read_is_refused(

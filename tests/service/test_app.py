@@ -22,6 +22,7 @@ import pyarrow as pa
 import pytest
 from made_run import NUM_EPOCHS, NUM_FRAMES, TRUE_LABELS, WRONG
 from PIL import Image
+from review_page import put_flags, read_flags
 from served import HERE, client_of, refusal, replace_videos
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
@@ -130,6 +131,38 @@ def test_error_without_a_flag_has_a_row_that_fits_the_document(made_root: str) -
     page = client.get("/api/audits/run/flags?source=missed").json()
     [row] = FlagPage.model_validate(page).flags
     assert (row.video, row.score) == ("v3", None)
+
+
+def test_flag_is_accepted_as_it_proposes(made_root: str) -> None:
+    client = client_of(made_root)
+    [flag] = client.get("/api/audits/run/flags").json()["flags"]
+    span = {name: flag[name] for name in ("video", "start", "stop")}
+    given = span | {"key": "k" * 8, "accept": True, "reviewer": "Ada"}
+    saved = client.post("/api/audits/run/reviews", json=given)
+    assert saved.status_code == 201
+    assert saved.json()["edits"] == flag["proposal"] != []
+    assert "and not both" in refusal(
+        client.post("/api/audits/run/reviews", json=given | {"decision": "correct"}), 422
+    )
+    elsewhere = given | {"key": "l" * 8, "start": 0, "stop": 5}
+    assert "are no flag" in refusal(client.post("/api/audits/run/reviews", json=elsewhere), 400)
+
+
+def test_swap_is_proposed_and_accepted_with_the_new_boundary(made_root: str) -> None:
+    paths = csl_dist.open_audit(made_root).paths
+    swap = {"start": 0, "stop": 200, "label": "a", "suggested": "b", "kind": "disorder"}
+    put_flags(paths, read_flags(paths).head(1).assign(**swap, fix="swap 0 120 200"))
+    client = client_of(made_root)
+    [flag] = client.get("/api/audits/run/flags").json()["flags"]
+    parts = [(edit["start"], edit["stop"], edit["label"]) for edit in flag["proposal"]]
+    assert parts == [(0, 80, "b"), (80, 200, "a")]
+    given = {"key": "k" * 8, "video": flag["video"], "start": 0, "stop": 200}
+    answer = client.post(
+        "/api/audits/run/reviews", json=given | {"accept": True, "reviewer": "Ada"}
+    )
+    assert (answer.json()["decision"], answer.json()["edits"]) == ("edited", flag["proposal"])
+    [shown] = client.get(f"/api/audits/run/video?video={flag['video']}").json()["flags"]
+    assert shown["proposal"] == flag["proposal"]
 
 
 def test_trajectory_of_a_frame_is_the_librarys(client: TestClient, audit: Audit) -> None:

@@ -119,8 +119,8 @@ def test_each_fix_is_one_key_and_relabel_agrees_with_the_page(
     ada.see("#history", "wrong, is c")
     shown = {"v3": runs_shown(ada, 5), "v2": runs_shown(ada, 1)}
     audit = csl_dist.open_audit(root)
-    current = decisions_on(audit, store_of(root, None)).by_span()
-    write_corrected(audit, current, tmp_path / "fixed")
+    store = store_of(root, None)
+    write_corrected(audit, decisions_on(audit, store).by_span(), tmp_path / "fixed", store=store)
     relabel(root, tmp_path / "fixed")
     corrected = csl_dist.open_audit(root)
     assert corrected.revision == 2

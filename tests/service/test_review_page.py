@@ -374,6 +374,23 @@ def test_thousand_videos_are_a_short_list_in_the_page(browser: Any, root: str) -
         ada.context.close()  # these videos have no scores, which the page says
 
 
+@pytest.mark.parametrize("width", [1280, 800])
+def test_list_shows_ids_and_times_as_a_whole(browser: Any, made_root: str, width: int) -> None:
+    paths = csl_dist.open_audit(made_root).paths
+    seconds = {"start_seconds": 754.2, "stop_seconds": 760.8}
+    put_flags(paths, read_flags(paths).assign(**seconds, probability=0.94, fix="rename 120 160"))
+    with serving(made_root) as address:
+        ada = Reviewer(browser, address, "Ada", viewport={"width": width, "height": 900})
+        [row] = ada.page.locator(".item").all()
+        row.locator(".name").evaluate("e => { e.textContent = 'Knot_Tying_S05_T05'; }")
+        for part in (".name", ".time"):
+            assert row.locator(part).evaluate("e => e.scrollWidth <= e.clientWidth"), part
+        assert row.locator(".time").inner_text().endswith("12:40.8")
+        likely = row.locator(".score").inner_text()
+        ada.see("#why", f"{likely} likely an error")
+        ada.leave()
+
+
 def test_videos_without_pictures_say_so(browser: Any, made_root: str) -> None:
     paths = csl_dist.open_audit(made_root).paths
     videos = [replace(video, source="/nowhere/v.mp4") for video in read_videos(paths.audit(1))]
@@ -381,6 +398,8 @@ def test_videos_without_pictures_say_so(browser: Any, made_root: str) -> None:
     with serving(made_root) as address:
         ada = Reviewer(browser, address, "Ada")
         ada.see("#no-picture", "no picture")
+        for useless in ("#screen", "#play", "#loop", "#sound", "#speed"):
+            assert not ada.page.locator(useless).is_visible(), useless
         ada.press("Space")
         ada.see("#play", "Stop")
         ada.press("Space", "a")

@@ -247,10 +247,10 @@ def write_scores(inputs: Inputs, scorer: str, annotations: Iterable[Annotation])
     return versions
 
 
-def finish_run(inputs: Inputs) -> int:
+def finish_run(inputs: Inputs, console: Console | None = None) -> int:
     """Scores and flags a run whose trajectories are published; the number of its audit."""
     versions = {
         scorer: write_scores(inputs, scorer, inputs.labels.held_out())
         for scorer in inputs.run.config.scorers
     }
-    return flag(Stage(inputs=inputs, console=Console(quiet=True)), versions)
+    return flag(Stage(inputs=inputs, console=console or Console(quiet=True)), versions)

@@ -60,7 +60,7 @@ def _corrected(opened: OpenAudit, audit_id: str, settings: ServiceSettings) -> R
             )
 
     def write(folder: Path) -> Path:
-        write_corrected(opened.audit, decisions, folder / "labels")
+        write_corrected(opened.audit, decisions, folder / "labels", store=opened.reviews)
         return _packed(folder / "labels", folder / f"{audit_id}-corrected.zip")
 
     return _sent(write)
@@ -73,6 +73,7 @@ def _download(audit: Audit, audit_id: str, wanted: Format) -> Response:
     name = f"{audit_id}-{wanted.name}"
 
     def write(folder: Path) -> Path:
+        (folder / "written").mkdir()
         export(audit, wanted.name, folder / "written" / f"{name}{wanted.suffix}")
         return _one_file(folder / "written", folder / f"{name}.zip")
 

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from starlette.exceptions import HTTPException
 
-from csl_dist.audit.reader import Audit
 from csl_dist.errors import DataError
 from csl_dist.review.annotators import annotator_records
 from csl_dist.review.assignment import Assignment, agreement
@@ -28,7 +27,7 @@ from csl_dist.review.store import (
 from csl_dist.service.audits import OpenAudit, OutdatedError
 from csl_dist.service.context import ServiceContext
 from csl_dist.service.encoding import json_response, review_row
-from csl_dist.service.forms import AssignmentForm, Limit, ReviewForm, Revision
+from csl_dist.service.forms import AssignmentForm, Limit, ReviewEdit, ReviewForm, Revision
 from csl_dist.service.guard import REVIEWER
 from csl_dist.service.listing import missed_errors, with_expected
 from csl_dist.service.responses import (
@@ -40,6 +39,8 @@ from csl_dist.service.responses import (
 )
 from csl_dist.service.selection import class_id, span_within
 from csl_dist.service.settings import MAX_PAGE
+from csl_dist.storage.tables import table_rows
+from csl_dist.types import ErrorKind
 
 
 def review_routes(context: ServiceContext) -> APIRouter:
@@ -67,7 +68,7 @@ def review_routes(context: ServiceContext) -> APIRouter:
 
     @routes.post("/{audit}/reviews", response_model=ReviewRow, status_code=201)
     def decide(audit: str, form: ReviewForm, request: Request) -> Response:
-        """Saves a decision; the same key twice counts once."""
+        """Saves a decision; the same key twice counts once. `accept` saves what a flag proposes."""
         name = request.scope.get(REVIEWER)
         if name is not None and form.reviewer != name:
             raise HTTPException(
@@ -76,7 +77,7 @@ def review_routes(context: ServiceContext) -> APIRouter:
 
         def saved(opened: OpenAudit) -> Review:
             opened.video(form.video)
-            return opened.reviews.append(_new_review(opened.audit, form))
+            return opened.reviews.append(_new_review(opened, form))
 
         return json_response(review_row(pool.read(audit, None, saved)), status=201)
 
@@ -118,8 +119,9 @@ def review_routes(context: ServiceContext) -> APIRouter:
     return routes
 
 
-def _new_review(audit: Audit, form: ReviewForm) -> NewReview:
+def _new_review(opened: OpenAudit, form: ReviewForm) -> NewReview:
     """A decision, checked against the audit that it was made on."""
+    audit = opened.audit
     if form.revision not in (None, audit.revision):
         raise OutdatedError(
             f"the decision is on audit {form.revision}, but the newest is now {audit.revision}; "
@@ -132,6 +134,8 @@ def _new_review(audit: Audit, form: ReviewForm) -> NewReview:
         class_id(audit, form.label)
     if form.new_stop is not None and form.new_stop > num_frames:
         raise DataError(f"new_stop is {form.new_stop}, but the video has {num_frames:,} frames")
+    if form.accept:
+        form = form.model_copy(update=_accepted(opened, form))
     edits = tuple(SpanEdit(**edit.model_dump()) for edit in form.edits or ())
     for edit in edits:
         class_id(audit, edit.label)
@@ -139,8 +143,33 @@ def _new_review(audit: Audit, form: ReviewForm) -> NewReview:
     if form.decision is Decision.WRONG and form.label is not None:
         whole = SpanEdit(start=form.start, stop=form.stop, label=form.label)
         edits = (without_slivers(whole, labels_T),)
-    values = form.model_dump() | {"revision": audit.revision, "edits": edits or None}
+    values = form.model_dump(exclude={"accept"})
+    values |= {"revision": audit.revision, "edits": edits or None}
     return NewReview(**values)
+
+
+def _accepted(opened: OpenAudit, form: ReviewForm) -> dict[str, Any]:
+    """The decision that what a flag proposes is right."""
+    found = opened.findings
+    is_it = (found.video == form.video) & (found.start == form.start) & (found.stop == form.stop)
+    rows = table_rows(found[is_it])
+    if not rows:
+        raise DataError(
+            f"frames {form.start} to {form.stop} of {form.video!r} are no flag that could be "
+            "accepted; give a decision"
+        )
+    [flag] = rows[:1]
+    edits = opened.proposal(flag)
+    if not edits and flag["kind"] != ErrorKind.DISORDER:
+        raise DataError("the flag proposes nothing that could be accepted; give a decision")
+    if not edits:
+        return {"decision": Decision.ORDER}
+    if not flag["fix"]:
+        return {"decision": Decision.WRONG, "label": edits[0].label}
+    return {
+        "decision": Decision.EDITED,
+        "edits": [ReviewEdit(**edit.as_json()) for edit in edits],
+    }
 
 
 def _progress(opened: OpenAudit) -> dict[str, Any]:

@@ -7,15 +7,15 @@ from fastapi import APIRouter, Query, Response
 
 from csl_dist.audit.typical import typical_frames
 from csl_dist.config import DatasetConfig
-from csl_dist.review.edits import proposal
 from csl_dist.service.audits import OpenAudit
 from csl_dist.service.context import ServiceContext
-from csl_dist.service.encoding import check_size, json_response, rounded_lists, table_rows
+from csl_dist.service.encoding import check_size, json_response, rounded_lists
 from csl_dist.service.forms import Limit, Offset, Revision, VideoId
 from csl_dist.service.media import Folders, readable_folders, shown_as, views_of
 from csl_dist.service.responses import FrameOf, Prediction, VideoFacts, VideoPage
 from csl_dist.service.selection import class_id
 from csl_dist.service.settings import MAX_ID, ServiceSettings
+from csl_dist.storage.tables import table_rows
 from csl_dist.types import Video, runs_of
 
 NUM_TYPICAL = 3
@@ -91,7 +91,6 @@ def _video_facts(opened: OpenAudit, video_id: str, settings: ServiceSettings) ->
     even_T = np.arange(annotation.num_frames) / fps
     is_even = np.abs(annotation.times_T - even_T).max(initial=0.0) < 0.25 / fps
     flags = table_rows(audit.flags(video=video_id)) if audit.has_flags else []
-    below = table_rows(audit.flags(video=video_id, below=True)) if audit.has_flags else []
     if not is_even:
         check_size(annotation.num_frames)
     return {
@@ -111,11 +110,10 @@ def _video_facts(opened: OpenAudit, video_id: str, settings: ServiceSettings) ->
         ],
         "times": None if is_even else rounded_lists(annotation.times_T),
         "threshold": opened.threshold(video_id),
-        "flags": flags,
-        "proposals": {
-            flag["rank"]: [edit.as_json() for edit in proposal(flag, annotation.labels_T)]
-            for flag in [*flags, *below]
-        },
+        "flags": [
+            flag | {"proposal": [edit.as_json() for edit in opened.proposal(flag)]}
+            for flag in flags
+        ],
         "known_errors": [
             {"start": e.span.start, "stop": e.span.stop, "kind": e.kind, "label": e.true_label}
             for e in (audit.known_errors if audit.has_flags else ())

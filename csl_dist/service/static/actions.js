@@ -65,10 +65,7 @@ const plain = (edits) => edits.map((edit) => ({ ...edit }));
 /** Accepts what the flag proposes. */
 export const accept = (event) => {
   const { flag } = state;
-  const proposal = proposalOf(flag);
-  if (proposal.length === 1 && !flag.fix) return decide({ decision: "wrong", label: proposal[0].label }, event);
-  if (proposal.length) return decide({ decision: "edited", edits: plain(proposal) }, event);
-  if (flag.kind === "disorder") return decide({ decision: "order" }, event);
+  if (proposalOf(flag).length || flag.kind === "disorder") return decide({ accept: true }, event);
   return toast("This span has no proposal; choose a label with L or edit it.");
 };
 

@@ -1,8 +1,8 @@
 // A list of any number of flags, of which only the visible ones are fetched and drawn.
 
-import { clock, element, kindWords, percent, score, swatch } from "./text.js";
+import { clock, element, kindWords, likely, score, swatch } from "./text.js";
 
-const ROW_HEIGHT = 58;
+const ROW_HEIGHT = 74;
 const PAGE_SIZE = 100;
 const EXTRA_ROWS = 6;
 
@@ -126,13 +126,14 @@ export class FlagList {
   row(flag, index) {
     const seconds = `${clock(flag.start_seconds)}–${clock(flag.stop_seconds)}`;
     const row = element("div", { class: "item", role: "option", id: `flag-${index}`, "data-rank": flag.rank },
-      element("div", { class: "name" }, flag.video, " ", element("small", {}, seconds)),
+      element("div", { class: "name", title: flag.video }, flag.video),
       element("div", { class: "score", title: flag.expected == null ? "score" : "how likely it is an error, by the decisions so far" },
-        flag.probability == null || flag.expected == null ? score(flag.score) : percent(flag.expected)),
+        likely(flag) ?? score(flag.score)),
+      element("div", { class: "time" }, seconds),
+      mark(flag),
       element("div", { class: "names" }, element("span", { class: `dot ${flag.kind}`, title: kindWords(flag.kind) }),
         swatch(this.classColour(flag.label)), flag.label || "unlabelled",
-        ...(flag.suggested === flag.label ? [] : [arrow(flag), swatch(this.classColour(flag.suggested)), flag.suggested])),
-      mark(flag));
+        ...(flag.suggested === flag.label ? [] : [arrow(flag), swatch(this.classColour(flag.suggested)), flag.suggested])));
     row.style.top = `${index * ROW_HEIGHT}px`;
     row.addEventListener("click", () => this.onClick(index));
     return row;

@@ -55,16 +55,9 @@ const showSheet = async ({ kind, label, suggested }) => {
 /** Decides on all flags whose box is checked: their own proposals, or that labels are right. */
 export const decideTogether = async (isAccepted) => {
   const chosen = shown.filter(({ box }) => box.checked).map(({ flag }) => flag);
-  const videos = new Map();
-  if (isAccepted) {
-    for (const id of new Set(chosen.map(({ video }) => video))) videos.set(id, await state.api.video(id));
-  }
+  const decision = isAccepted ? { accept: true } : { decision: "correct" };
   const comment = `with ${chosen.length} similar ones`;
-  const one = async (flag) => {
-    const edits = videos.get(flag.video)?.proposals[flag.rank] ?? [];
-    const values = !isAccepted ? { decision: "correct" } : edits.length ? { decision: "edited", edits } : { decision: "order" };
-    addDecision(flag, await save(flag, { ...values, comment }));
-  };
+  const one = async (flag) => addDecision(flag, await save(flag, { ...decision, comment }));
   for (let i = 0; i < chosen.length; i += SAVED_AT_ONCE) await Promise.all(chosen.slice(i, i + SAVED_AT_ONCE).map(one));
   toast(`${chosen.length} flags decided together`);
   await showGroups();

@@ -2,7 +2,7 @@
 
 import { $ } from "./page.js";
 import { isFlag, orderedClasses, state } from "./state.js";
-import { ago, clock, decisionWords, duration, element, fixWords, kindWords, percent, score, swatch } from "./text.js";
+import { ago, clock, decisionWords, duration, element, fixWords, kindWords, likely, percent, score, swatch } from "./text.js";
 import { spansText } from "./decisions.js";
 
 const TYPICAL_WIDTH = 160;
@@ -31,8 +31,8 @@ export const showHeading = (flag, proposal, classColour, secondsOf) => {
     element("small", {}, isFlag(flag) ? `${where}, rank ${flag.rank} ` : `${where} `),
     element("span", { class: `kind ${flag.kind}` }, kindWords(flag.kind)));
   $("span-title").dataset.rank = flag.rank;
-  const sure = flag.probability ?? null;
-  $("why").replaceChildren(...(sure == null ? [] : [element("b", {}, `${sure > 0.99 ? "> 99 %" : percent(sure)} likely an error. `)]), flag.why);
+  const sure = likely(flag);
+  $("why").replaceChildren(...(sure == null ? [] : [element("b", {}, `${sure} likely an error. `)]), flag.why);
   $("annotated").replaceChildren(swatch(classColour(flag.label)), flag.label || "unlabelled");
   const hasOther = isFlag(flag) && flag.suggested !== flag.label;
   $("suggested-box").hidden = !hasOther;

@@ -38,6 +38,7 @@ export class Player {
 
   show(media, note) {
     this.mode = media === "video" || media === "frames" ? media : "none";
+    this.stage.dataset.mode = this.mode; // what can't be used is hidden
     this.video.hidden = this.mode !== "video";
     this.picture.hidden = this.mode !== "frames";
     this.noPicture.hidden = this.mode !== "none";

@@ -19,7 +19,7 @@ const HURRIED_MS = 250; // between two spans; who skims looks at none of them
 const LOOKING_MS = 60; // after which nothing more was asked for: the span is looked at
 
 export const player = new Player(
-  { video: $("video"), picture: $("picture"), noPicture: $("no-picture"), note: $("media-note") },
+  { stage: $("stage"), video: $("video"), picture: $("picture"), noPicture: $("no-picture"), note: $("media-note") },
   {
     onMove: (frame, seconds) => {
       timeline.move(placeOf(seconds));

@@ -53,7 +53,7 @@ export const classColour = (name) => state.facts.classes.find((one) => one.name 
 export const orderedClasses = () => state.facts.class_order.map((id) => state.facts.classes[id]);
 
 /** What the shown flag proposes: edits. */
-export const proposalOf = (flag) => (isFlag(flag) && state.video?.proposals[flag.rank]) || [];
+export const proposalOf = (flag) => flag.proposal ?? [];
 
 /** Whether a span is one that the audit flagged, and not a segment or an error that flags missed. */
 export const isFlag = (flag) => !["segment", "missed"].includes(flag.kind);

@@ -13,6 +13,12 @@ export const score = (value) => (value == null ? "–" : value.toFixed(2).replac
 
 export const percent = (share) => `${Math.round(100 * share)} %`;
 
+/** How likely a flag is an error by the decisions so far, in words; null where nobody can say. */
+export const likely = ({ probability, expected }) => {
+  if (probability == null || expected == null) return null;
+  return expected > 0.99 ? "> 99 %" : percent(expected);
+};
+
 export const duration = (seconds) => (seconds < 60 ? `${seconds.toFixed(1)} s` : `${(seconds / 60).toFixed(1)} min`);
 
 /** An element with attributes and children; strings become text, never markup. */
