@@ -1,7 +1,8 @@
 """What changed from one audit of a run to another: in what it was made from, and in its flags."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def audit_lines(root: str) -> list[AuditLine]:
     before: _Made | None = None
     for number, record in store.records().items():
         videos = store.videos(number)
-        made = _Made(record=record, videos=videos, seen=store.seen(number))
+        made = _Made(record=record, videos=videos, seen=partial(store.seen, number))
         rests_on = () if record.sweep is None else (record.sweep.sentence(),)
         lines.append(
             AuditLine(
@@ -62,15 +63,16 @@ class _Made:
 
     record: AuditRecord
     videos: list[Video]
-    seen: SeenLabels | None
+    seen: Callable[[], SeenLabels | None]
+    """Its labels, which are read where they are asked for."""
 
-    def has_labels_of(self, other: "_Made", video: str) -> bool:
-        """Whether a video has the same labels in both; no where one of them does not say."""
-        if self.seen is None or other.seen is None:
-            return False
-        if video not in self.seen or video not in other.seen:
-            return False
-        return np.array_equal(self.seen.labels(video), other.seen.labels(video))
+    def num_labelled_as(self, other: "_Made", videos: Iterable[str]) -> int:
+        """Videos that have the same labels in both; none where one of them does not say."""
+        own, others = self.seen(), other.seen()
+        if own is None or others is None:
+            return 0
+        shared = [video for video in videos if video in own and video in others]
+        return sum(np.array_equal(own.labels(v), others.labels(v)) for v in shared)
 
 
 def _changed_labels(before: _Made, after: _Made) -> list[str]:
@@ -80,7 +82,7 @@ def _changed_labels(before: _Made, after: _Made) -> list[str]:
         return [f"labels that correct audit {new.corrects}"]
     if old.corrects is None:
         return []
-    kept = sum(after.has_labels_of(before, video) for video in old.labels)
+    kept = after.num_labelled_as(before, old.labels)
     if not kept:
         return ["the dataset's own labels again"]
     words = [f"corrected labels of {_videos(kept)}, now the dataset's own"]
