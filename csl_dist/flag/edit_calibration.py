@@ -178,7 +178,8 @@ class EditCalibration:
             f"{self.rehearsal.num_videos} videos"
         )
         if self.reviews:
-            how += f", {len(self.reviews)} spans were reviewed"
+            num = len(self.reviews)
+            how += f", {num} span{'s were' if num > 1 else ' was'} reviewed"
         promise = self.promise
         if promise is None:
             return how
@@ -192,13 +193,14 @@ class EditCalibration:
         )
         if not promise.budgets:
             return f"{right} ({how})"
-        budgets = ", ".join(
-            f"{_length(minutes)} of flagged footage hold {share:.0%}"
-            for minutes, share in promise.budgets
+        budgets = " and ".join(
+            f"{_length(minutes)} of flags finds {share:.0%}" for minutes, share in promise.budgets
         )
+        num = round(promise.expected_errors)
+        wrong = "1 step is" if num == 1 else f"{num} steps are"
         return (
-            f"{right}; about {round(promise.expected_errors)} steps are wrong in all, "
-            f"{promise.errors_known_by}, and {budgets} of them ({how})"
+            f"{right}; about {wrong} wrong in all, {promise.errors_known_by}: watching the "
+            f"surest {budgets} of them ({how})"
         )
 
 
