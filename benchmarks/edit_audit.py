@@ -21,7 +21,7 @@ from edit_settings import (
 
 from csl_dist.data.mistakes import PlantedKind, plant_mix
 from csl_dist.flag.edit_findings import with_doubt
-from csl_dist.flag.edits.candidates import EditKind
+from csl_dist.flag.edits.edit import EditKind
 from csl_dist.flag.edits.findings import Finding, log_odds_of, resolved
 from csl_dist.flag.edits.probability import EditModel
 from csl_dist.flag.edits.rehearsal import FIT_MIX, FIT_SEED, MAX_VIDEOS, FixExamples

@@ -30,7 +30,7 @@ from real_data import DATASETS
 from sklearn.metrics import average_precision_score
 
 from csl_dist.data.mistakes import PlantedKind
-from csl_dist.flag.edits.candidates import EditKind
+from csl_dist.flag.edits.edit import EditKind
 from csl_dist.flag.edits.findings import frame_log_odds, is_swap, log_odds_of
 from csl_dist.flag.edits.lists import LIST_OF, ListName
 from csl_dist.flag.edits.probability import DRAW, SHIPPED, EditModel, fit_edit_model

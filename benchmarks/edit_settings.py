@@ -15,7 +15,8 @@ import numpy as np
 from csl_dist.data.mistakes import PlantedKind, PlantedSpan, Planting, plant, plant_mix
 from csl_dist.data.segments import segments_of
 from csl_dist.errors import DataError
-from csl_dist.flag.edits.candidates import Edit, candidate_edits
+from csl_dist.flag.edits.candidates import candidate_edits
+from csl_dist.flag.edits.edit import Edit
 from csl_dist.flag.edits.emission import (
     Emission,
     best_temperature,

@@ -13,7 +13,7 @@ from edit_settings import EmissionCache, Trajectories, load, planted_labels, pla
 
 from csl_dist.data.mistakes import PlantedKind
 from csl_dist.data.segments import segments_of
-from csl_dist.flag.edits.candidates import EditKind
+from csl_dist.flag.edits.edit import EditKind
 from csl_dist.flag.edits.emission import late_half
 from csl_dist.flag.edits.findings import (
     frame_log_odds,

@@ -29,7 +29,7 @@ from real_data import DATASETS
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from csl_dist.data.mistakes import PlantedKind
-from csl_dist.flag.edits.candidates import EditKind
+from csl_dist.flag.edits.edit import EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.findings import Finding, frame_log_odds, is_right_fix, resolved
 from csl_dist.flag.edits.labelled import LabelledVideo

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from csl_dist.flag.edit_reviews import ReviewedSpan, Verdict, verdicts_from_json
-from csl_dist.flag.edits.candidates import EditKind
+from csl_dist.flag.edits.edit import EditKind
 from csl_dist.flag.edits.emission import LateView, Preference, emission_of
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.findings import NO_EDIT, PREFERENCE_WEIGHT

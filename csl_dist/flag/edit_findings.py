@@ -11,7 +11,7 @@ import numpy as np
 from csl_dist.config import FlagConfig
 from csl_dist.flag.edit_calibration import EditCalibration
 from csl_dist.flag.edit_reviews import Decisions, Verdict
-from csl_dist.flag.edits.candidates import Edit, EditKind
+from csl_dist.flag.edits.edit import Edit, EditKind
 from csl_dist.flag.edits.emission import Emission
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.files import file_gains, fits_badly

@@ -35,7 +35,7 @@ from csl_dist.flag.edit_calibration import EditCalibration
 from csl_dist.flag.edit_findings import doubt_of, fix_of, near_rival
 from csl_dist.flag.edit_reviews import earlier_decisions
 from csl_dist.flag.edit_rule import Belief, learnt_edits
-from csl_dist.flag.edits.candidates import Edit, EditKind
+from csl_dist.flag.edits.edit import Edit, EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.findings import Finding
 from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels

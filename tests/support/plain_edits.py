@@ -10,16 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from csl_dist.data.segments import Segment, labelled_chains, neighbour_pairs
-from csl_dist.flag.edits.candidates import (
-    DURATION_WEIGHT,
-    EMISSION_WEIGHT,
-    LEAST_FRAMES,
-    Edit,
-    EditKind,
-    largest_ends,
-    largest_intervals,
-    largest_starts,
-)
+from csl_dist.flag.edits.edit import DURATION_WEIGHT, EMISSION_WEIGHT, Edit, EditKind
 from csl_dist.flag.edits.emission import Emission
 from csl_dist.flag.edits.evidence import (
     BOUND,
@@ -27,6 +18,12 @@ from csl_dist.flag.edits.evidence import (
     LEAST_INSERTED_ORDER,
     MOST_WRITTEN_ORDER,
     USUAL_SIZE,
+)
+from csl_dist.flag.edits.insertions import (
+    LEAST_FRAMES,
+    largest_ends,
+    largest_intervals,
+    largest_starts,
 )
 from csl_dist.flag.edits.statistics import (
     BINS,

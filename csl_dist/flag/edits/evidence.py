@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from csl_dist.data.segments import Segment, labels_of
-from csl_dist.flag.edits.candidates import Edit, EditKind
+from csl_dist.flag.edits.edit import Edit, EditKind
 from csl_dist.flag.edits.emission import Emission, largest
 from csl_dist.flag.edits.statistics import (
     BINS,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from csl_dist.data.mistakes import PlantedKind, PlantedSpan
-from csl_dist.flag.edits.candidates import Edit, EditKind
+from csl_dist.flag.edits.edit import Edit, EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.lists import LIST_OF, ListName
 from csl_dist.flag.edits.probability import EditModel

@@ -14,7 +14,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from csl_dist.flag.edits.candidates import EditKind
+from csl_dist.flag.edits.edit import EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.lists import LIST_OF, ListName
 from csl_dist.types import BoolArray, FloatArray

@@ -11,7 +11,8 @@ import numpy as np
 
 from csl_dist.data.mistakes import PlantedKind, PlantedSpan, Planting, plant_mix, untouched
 from csl_dist.data.segments import segments_of
-from csl_dist.flag.edits.candidates import Edit, EditKind, candidate_edits
+from csl_dist.flag.edits.candidates import candidate_edits
+from csl_dist.flag.edits.edit import Edit, EditKind
 from csl_dist.flag.edits.emission import (
     TEMPERATURES,
     Emission,

@@ -5,7 +5,8 @@ import plain_edits
 import pytest
 
 from csl_dist.data.segments import segments_of
-from csl_dist.flag.edits.candidates import Edit, EditKind, candidate_edits
+from csl_dist.flag.edits.candidates import candidate_edits
+from csl_dist.flag.edits.edit import Edit, EditKind
 from csl_dist.flag.edits.emission import Emission, emission_of, late_view, normalised
 from csl_dist.flag.edits.evidence import COLUMNS, evidence_rows
 from csl_dist.flag.edits.findings import SHARED, is_swap, overlap_of_shorter, resolved

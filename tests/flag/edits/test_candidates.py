@@ -7,16 +7,8 @@ import numpy as np
 import pytest
 
 from csl_dist.data.segments import labels_of, segments_of
-from csl_dist.flag.edits.candidates import (
-    DURATION_WEIGHT,
-    EMISSION_WEIGHT,
-    LEAST_FRAMES,
-    EditKind,
-    candidate_edits,
-    largest_ends,
-    largest_intervals,
-    largest_starts,
-)
+from csl_dist.flag.edits.candidates import candidate_edits
+from csl_dist.flag.edits.edit import DURATION_WEIGHT, EMISSION_WEIGHT, EditKind
 from csl_dist.flag.edits.emission import (
     FLOOR,
     best_temperature,
@@ -32,6 +24,12 @@ from csl_dist.flag.edits.evidence import (
     MOST_WRITTEN_ORDER,
     evidence_rows,
     surprise,
+)
+from csl_dist.flag.edits.insertions import (
+    LEAST_FRAMES,
+    largest_ends,
+    largest_intervals,
+    largest_starts,
 )
 from csl_dist.flag.edits.statistics import counts_of, sequence_terms, statistics_of
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from csl_dist.data.mistakes import PlantedKind, PlantedSpan
-from csl_dist.flag.edits.candidates import Edit, EditKind
+from csl_dist.flag.edits.edit import Edit, EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.findings import (
     NO_EDIT,
