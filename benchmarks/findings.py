@@ -83,6 +83,7 @@ def main() -> None:
     print(f"\nUnchanged labels beside a second opinion\n\n{report.second_opinions()}")
     promises = Promises(report)
     print(f"\nConstants\n\n{promises.shipped_curves()}")
+    print(f"\nPromised and true, all audits\n\n{promises.pooled_table()}")
     for name in ListName:
         print(f"\nIntervals that are promised, {name}\n\n{promises.interval_table(name)}")
         print(f"\nReliability, {name}\n\n{promises.reliability_table(name)}")

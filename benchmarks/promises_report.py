@@ -6,6 +6,7 @@ that is not told about.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,26 @@ class Promises:
                     lines.append(
                         [dataset, label, *("-" if np.isnan(x) else f"{x:.2f}" for x in mean)]
                     )
+        return markdown(lines)
+
+    def pooled_table(self) -> str:
+        """Promised and true precision of all findings of similar probability, of all audits."""
+        lines = [["", *(f"{low:g} to {high:g}" for low, high in pairwise(BINS))]]
+        for list_name in ListName:
+            pairs = [
+                (belief.probability(odds_N), right_N)
+                for dataset in self._report.datasets
+                for label, wanted in RELIABILITY.items()
+                if label not in OTHERS_ERRORS[list_name]
+                for belief, odds_N, right_N in self._promises(dataset, wanted, list_name)
+            ]
+            probability_N, right_N = (np.concatenate(part) for part in zip(*pairs, strict=True))
+            cells = []
+            for low, high in pairwise(BINS):
+                inside = (probability_N >= low) & (probability_N < high)
+                promised, true = probability_N[inside].mean(), right_N[inside].mean()
+                cells.append(f"{promised:.2f}, {true:.2f} of {inside.sum()}")
+            lines.append([list_name, *cells])
         return markdown(lines)
 
     def interval_table(self, list_name: ListName) -> str:
@@ -130,6 +151,8 @@ class Promises:
         return belongs and (setting.lacks or list_name is not ListName.STEPS)
 
 
+BINS = (0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
+"""Of probabilities that are looked at together."""
 STEPS_ALONE = tuple(f"{kind}, not fitted on" for kind in RELATED if kind is not PlantedKind.SHIFT)
 RELIABILITY: dict[str, Callable[[Setting], bool]] = {
     "few": lambda s: s.kind == FEW,
