@@ -546,7 +546,7 @@ def test_query_says_how_many_more_there_are(audit: Audit) -> None:
     assert (
         "the first 2 of 3; --top 3 shows all" in CliRunner().invoke(app, [*asked, "--top=2"]).stdout
     )
-    assert "shows all" not in CliRunner(env={"COLUMNS": "200"}).invoke(app, asked).stdout
+    assert "--top" not in CliRunner().invoke(app, asked).stdout
 
 
 def test_query_lists_fixes(audit: Audit) -> None:

@@ -27,6 +27,7 @@ from csl_dist.audit.reader import Audit
 from csl_dist.data.media.video import VideoFile
 from csl_dist.export import FORMATS, export
 from csl_dist.report.thumbnails import frame_pictures, span_pictures
+from csl_dist.review.edits import proposal
 from csl_dist.types import Span
 
 SUFFIXES = {one.name: one.suffix for one in FORMATS}
@@ -108,7 +109,8 @@ def of_label_studio(path: Path, flags: pd.DataFrame) -> Spans:
     spans = {}
     for task in json.loads(path.read_text()):
         for region in task["predictions"][0]["result"]:
-            row = by_rank[int(region["id"].removeprefix("csl-"))]
+            rank, _ = region["id"].removeprefix("csl-").split("-")
+            row = by_rank[int(rank)]
             [found] = region["value"]["ranges"]
             spans[row.video, row.start] = (found["start"] - 1, found["end"])
     return spans
@@ -180,6 +182,14 @@ def test_every_export_has_its_reader_here() -> None:
     assert set(READERS) == set(SUFFIXES)
 
 
+def _written(audit: Audit, flag: dict[str, Any], name: str) -> tuple[int, int]:
+    """The flag's own frames, or, by formats of labels, those that its fix labels."""
+    edits = proposal(flag, audit.annotation(flag["video"]).labels_T)
+    if name in ("label-studio", "fiftyone", "activitynet") and edits:
+        return edits[0].start, edits[0].stop
+    return flag["start"], flag["stop"]
+
+
 @pytest.mark.parametrize("name", READERS)
 def test_export_names_the_frames_of_the_file(audit: Audit, tmp_path: Path, name: str) -> None:
     flags = audit.flags()
@@ -188,8 +198,10 @@ def test_export_names_the_frames_of_the_file(audit: Audit, tmp_path: Path, name:
     export(audit, name, path)
     spans = READERS[name](path, flags)
     assert spans == {
-        (row.video, row.start): (EPISODES[row.video] + row.start, EPISODES[row.video] + row.stop)
-        for row in flags.itertuples()
+        (flag["video"], flag["start"]): tuple(
+            EPISODES[flag["video"]] + frame for frame in _written(audit, flag, name)
+        )
+        for flag in flags.to_dict("records")
     }
     for (video, _), (start, _) in spans.items():
         file = VideoFile(audit.videos_by_id[video].source)
