@@ -17,7 +17,7 @@ from csl_dist.flag.edit_reviews import Decisions, earlier_decisions
 from csl_dist.flag.edits.conventions import Convention, conventions_of
 from csl_dist.flag.edits.emission import LateView, emission_of, first_late, late_view
 from csl_dist.flag.edits.files import best_files
-from csl_dist.flag.edits.findings import SHARED
+from csl_dist.flag.edits.findings import SHARED, overlap_of_shorter
 from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
 from csl_dist.flag.edits.lists import ListName
 from csl_dist.flag.edits.order import order_scores
@@ -33,7 +33,7 @@ from csl_dist.flag.edits.probability import (
 from csl_dist.flag.edits.rehearsal import rehearse
 from csl_dist.predict.published import Trajectory
 from csl_dist.score.formulas import trajectory_blocks
-from csl_dist.types import UNLABELLED, Annotation, Flag, FloatArray, IntArray, Span, rate_of
+from csl_dist.types import UNLABELLED, Annotation, Flag, FloatArray, IntArray, rate_of
 
 RULE_VERSION = 5
 """Goes up with every change of what the rule makes of the same input: whoever audits a root of
@@ -216,7 +216,7 @@ def _chosen(
         for flag, (_, wrong) in zip(flags, judged, strict=True)
         if flag.list == ListName.STEPS
         or wrong
-        or all(_shared_of_shorter(flag.span, step.span) <= SHARED for step in steps)
+        or all(overlap_of_shorter(flag.span, step.span) <= SHARED for step in steps)
     ]
     return [f for f in told if _is_likely(f)], [f for f in told if not _is_likely(f)]
 
@@ -245,10 +245,6 @@ def _with_probabilities(
             flags, probability_N.tolist(), logit(probability_N).tolist(), strict=True
         )
     ]
-
-
-def _shared_of_shorter(a: Span, b: Span) -> float:
-    return max(0, min(a.stop, b.stop) - max(a.start, b.start)) / min(len(a), len(b))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from csl_dist.flag.edits.edit import Edit, EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.lists import LIST_OF, ListName
 from csl_dist.flag.edits.probability import EditModel
-from csl_dist.types import FloatArray
+from csl_dist.types import FloatArray, Span
 
 NO_EDIT = -8.0
 """Log-odds of a frame that no candidate covers, and the least of any frame."""
@@ -120,10 +120,10 @@ def is_swap(edit: Edit) -> bool:
     return edit.kind is EditKind.SWAP
 
 
-def overlap_of_shorter(a: Edit, b: Edit) -> float:
-    """Frames that two edits share, of the shorter one's; 0 to 1."""
+def overlap_of_shorter(a: Edit | Span, b: Edit | Span) -> float:
+    """Frames that two places share, of the shorter one's; 0 to 1."""
     shared = min(a.stop, b.stop) - max(a.start, b.start)
-    return max(0, shared) / min(a.num_frames, b.num_frames)
+    return max(0, shared) / min(a.stop - a.start, b.stop - b.start)
 
 
 def overlap(edit: Edit, error: PlantedSpan) -> float:
