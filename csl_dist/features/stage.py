@@ -18,6 +18,7 @@ from ray.data import ExecutionResources
 
 from csl_dist.cluster.progress import progress_bar
 from csl_dist.cluster.session import Resources, connect, get_all, user_error
+from csl_dist.cluster.shared import shared_value
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import EncoderConfig, FeaturesConfig
 from csl_dist.data.media.timeline import sampled
@@ -82,14 +83,11 @@ def write_features(
     places = {video: own for video, own in places.items() if own}
     require_weights(config)  # told in a second here, but after minutes from within Ray
     resources = connect(verbose=stage.verbose)
+    # A store knows all videos: each worker gets it once, not with every video.
+    stores = [ray.put(tuple(target.store for target in targets))]
     plans = get_all(
         [
-            _plan_video.remote(
-                sources[video],
-                [targets[place].store for place in own],
-                config,
-                stage.run.config.dataset.fps,
-            )
+            _plan_video.remote(sources[video], stores, own, config, stage.run.config.dataset.fps)
             for video, own in places.items()
         ]
     )
@@ -103,22 +101,23 @@ def write_features(
                 rows.append(place | {"targets": np.array(lacking)})
     left = dict.fromkeys(places, 0) | Counter(row["video"] for row in rows)
 
-    def finish_complete() -> None:
-        for video in [video for video, count in left.items() if count == 0]:
-            del left[video]
-            stores = [targets[place].store for place in places[video]]
-            finished = [store.finish(store.entry(video), spans[video]) for store in stores]
-            if features is stage.inputs.features.sets[0]:  # told once, whatever the encoders
-                _tell_repeated(stage, finished[0])
+    def finish_if_complete(video: str) -> None:
+        if left[video]:
+            return
+        own = [targets[place].store for place in places[video]]
+        finished = [store.finish(store.entry(video), spans[video]) for store in own]
+        if features is stage.inputs.features.sets[0]:  # told once, whatever the encoders
+            _tell_repeated(stage, finished[0])
 
-    finish_complete()
+    for video in places:
+        finish_if_complete(video)
     shared = _Shared(
         sources=sources, targets=tuple(targets), config=config, spec=encoder_spec(config)
     )
     with progress_bar(stage.console, title, total=len(rows)) as bar:
         for row in _written(rows, shared, resources):
             left[row["video"]] -= 1
-            finish_complete()
+            finish_if_complete(row["video"])
             bar.advance()
 
 
@@ -134,9 +133,18 @@ def _tell_repeated(stage: Stage, stored: StoredVideo) -> None:
 
 @ray.remote
 def _plan_video(
-    source: SourceVideo, stores: list[FeatureStore], config: FeaturesConfig, fps: float | None
+    source: SourceVideo,
+    shared: list[Any],
+    places: list[int],
+    config: FeaturesConfig,
+    fps: float | None,
 ) -> tuple[list[Span], list[list[Span]]]:
-    """All of a video's chunks, and for each store those that are not written yet."""
+    """All of a video's chunks, and for the stores at some places those that are not written yet.
+
+    `shared`: a reference to all stores, in a list, as Ray would read it for every task otherwise.
+    """
+    every_store: tuple[FeatureStore, ...] = shared_value(shared[0])
+    stores = [every_store[place] for place in places]
     timeline, _ = sampled(source.pixels.times(), fps)
     video = source.entry.video
     spans = consecutive_spans(len(stores[0].stored_frames(video, timeline)), config.chunk_frames)

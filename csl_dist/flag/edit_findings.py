@@ -3,7 +3,7 @@
 `video_findings` needs a video's labels, its emission and what was learnt, and could run anywhere.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,7 +19,6 @@ from csl_dist.flag.edits.findings import (
     PREFERENCE_WEIGHT,
     Finding,
     alternative_words,
-    alternatives,
     describe,
     frame_log_odds,
     is_swap,
@@ -38,12 +37,11 @@ from csl_dist.types import (
     FloatArray,
     IntArray,
     Span,
+    frame_seconds,
     rate_of,
     run_starts,
 )
 
-NEAR = 1.0
-"""Log-odds by which another edit of the place may be less sure and is still told of."""
 OPPOSED = -1.0
 """Mean gain per frame below which a scorer is against an edit that the committee proposes."""
 LEAST_AGREEING = 0.6
@@ -97,7 +95,7 @@ def video_findings(
 
     `labels` of all audited videos, to see whether another one's would fit better.
     """
-    fps = rate_of(annotation)
+    fps, frame_length = rate_of(annotation), frame_seconds(annotation.times_T)
     first_labels = annotation.labels_T[run_starts(annotation.labels_T)]
     num_segments = int(np.count_nonzero(first_labels != UNLABELLED))
     edits, evidence_NK = weighed_edits(annotation.labels_T, emission, statistics, fps=fps)
@@ -141,7 +139,8 @@ def video_findings(
                 annotation,
                 emission,
                 classes,
-                rival=near_rival(f, edits, log_odds_N),
+                fps=fps,
+                frame_length=frame_length,
                 doubt=doubt_of(f, statistics),
             )
             for f in worth_a_look
@@ -188,39 +187,31 @@ def with_doubt(finding: Finding, statistics: Statistics) -> Finding:
     return replace(finding, log_odds=finding.log_odds - discount)
 
 
-def near_rival(finding: Finding, edits: Sequence[Edit], log_odds_N: FloatArray) -> Edit | None:
-    """The surest other edit of the place, where it is hardly less sure."""
-    known = {id(edit): float(odds) for edit, odds in zip(edits, log_odds_N, strict=True)}
-    for rival in alternatives(finding, edits, log_odds_N, most=1):
-        if known[id(rival)] > known[id(finding.edit)] - NEAR:
-            return rival
-    return None
-
-
 def _flag(
     finding: Finding,
     annotation: Annotation,
     emission: Emission,
     classes: tuple[str, ...],
     *,
-    rival: Edit | None,
+    fps: float,
+    frame_length: float,
     doubt: str | None,
 ) -> Flag:
+    """`frame_length` in seconds, which takes a sort of all times, as `fps` does."""
     edit = finding.edit
-    start_seconds, stop_seconds = annotation.seconds_of(edit.start, edit.stop)
-    why = describe(finding, classes, fps=rate_of(annotation))
+    why = describe(finding, classes, fps=fps)
     if doubt is not None:
         why = f"{why} {doubt}: look, but take no fix for granted."
-    elif rival is not None:
-        words = alternative_words(rival, classes, fps=rate_of(annotation))
+    elif finding.rival is not None:
+        words = alternative_words(finding.rival, classes, fps=fps)
         why = f"{why} It could also be {words}."
     new_T = _labels_after(edit)
     probability_T = np.exp(emission.logp_TC[np.arange(edit.start, edit.stop), new_T])
     return Flag(
         video=annotation.video,
         span=Span(edit.start, edit.stop),
-        start_seconds=start_seconds,
-        stop_seconds=stop_seconds,
+        start_seconds=float(annotation.times_T[edit.start]),
+        stop_seconds=float(annotation.times_T[edit.stop - 1]) + frame_length,
         score=finding.log_odds,
         evidence=finding.log_odds,
         kind=KIND_OF[edit.kind] if doubt is None else ErrorKind.AMBIGUOUS,

@@ -32,12 +32,12 @@ from csl_dist.errors import DataError
 from csl_dist.evaluate.metrics import flag_metrics
 from csl_dist.export import export
 from csl_dist.flag.edit_calibration import EditCalibration
-from csl_dist.flag.edit_findings import doubt_of, fix_of, near_rival
+from csl_dist.flag.edit_findings import doubt_of, fix_of
 from csl_dist.flag.edit_reviews import earlier_decisions
 from csl_dist.flag.edit_rule import Belief, learnt_edits
 from csl_dist.flag.edits.edit import Edit, EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
-from csl_dist.flag.edits.findings import Finding
+from csl_dist.flag.edits.findings import Finding, resolved
 from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
 from csl_dist.flag.edits.lists import ListName
 from csl_dist.flag.edits.probability import SHIPPED, SHIPPED_CURVES
@@ -574,11 +574,11 @@ def made_edit(kind: EditKind, place: int = 10) -> Edit:
     )
 
 
-def test_another_edit_of_the_place_is_told_of_only_if_it_is_hardly_less_sure() -> None:
+def test_another_edit_of_the_place_is_told_of_unless_it_is_a_swap() -> None:
     edits = [made_edit(kind) for kind in (EditKind.RENAME, EditKind.DELETE, EditKind.SWAP)]
-    finding = Finding(edit=edits[0], log_odds=2.0, evidence_K=np.zeros(1))
-    assert near_rival(finding, edits, np.array([2.0, 1.5, 1.9])) is edits[1]
-    assert near_rival(finding, edits, np.array([2.0, 0.5, 1.9])) is None
+    [finding, swap] = resolved(edits, np.zeros((3, 1)), np.array([2.0, 1.5, 1.9]), fps=5.0)
+    assert (finding.edit, finding.rival) == (edits[0], edits[1])
+    assert (swap.edit, swap.rival) == (edits[2], None)
 
 
 @pytest.mark.parametrize(

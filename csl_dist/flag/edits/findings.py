@@ -10,7 +10,7 @@ from csl_dist.flag.edits.edit import Edit, EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.lists import LIST_OF, ListName
 from csl_dist.flag.edits.probability import EditModel
-from csl_dist.types import FloatArray, Span
+from csl_dist.types import BoolArray, FloatArray, IntArray, Span
 
 NO_EDIT = -8.0
 """Log-odds of a frame that no candidate covers, and the least of any frame."""
@@ -19,7 +19,8 @@ PREFERENCE_WEIGHT = 0.3
 """
 SHARED = 0.3
 """Of the shorter of two spans: sharing more, the one with lower log-odds goes."""
-
+NEAR = 1.0
+"""Log-odds by which another edit of the place may be less sure and is still told of."""
 
 RIGHT_KINDS: dict[PlantedKind, tuple[EditKind, ...]] = {
     PlantedKind.MISLABEL: (EditKind.RENAME, EditKind.DELETE),
@@ -44,6 +45,8 @@ class Finding:
     edit: Edit
     log_odds: float
     evidence_K: FloatArray
+    rival: Edit | None = None
+    """The surest other edit of the place, where it is hardly less sure."""
 
     @property
     def list_name(self) -> ListName:
@@ -74,37 +77,60 @@ def resolved(
     Swaps overlap with swaps alone. A boundary that would move within the tolerance is none.
     """
     kept: list[Finding] = []
-    columns = np.array([(edit.start, edit.stop, is_swap(edit)) for edit in edits], dtype=int)
-    start_N, stop_N, swap_N = np.ascontiguousarray(columns.reshape(-1, 3).T)
-    frames_N, taken_N = stop_N - start_N, np.zeros(len(edits), dtype=bool)
+    places, taken_N = EditPlaces.of(edits), np.zeros(len(edits), dtype=bool)
     for i in np.argsort(-log_odds_N, kind="stable").tolist():
         edit = edits[i]
         if taken_N[i]:
             continue
         if edit.kind is EditKind.BOUNDARY and edit.num_frames / fps <= tolerance_seconds:
             continue
-        # A row at a time: videos of animals have thousands of segments, and a table of all pairs of
-        # their edits would not fit memory.
-        shared_N = np.minimum(stop_N, edit.stop) - np.maximum(start_N, edit.start)
-        is_rival_N = shared_N / np.minimum(frames_N, edit.num_frames) > SHARED
-        taken_N |= is_rival_N & (swap_N == is_swap(edit))
-        kept.append(Finding(edit=edit, log_odds=float(log_odds_N[i]), evidence_K=evidence_NK[i]))
+        rival_N = places.rivals_of(edit)
+        taken_N |= rival_N
+        rival_N[i] = False
+        kept.append(
+            Finding(
+                edit=edit,
+                log_odds=float(log_odds_N[i]),
+                evidence_K=evidence_NK[i],
+                rival=_near_rival(i, rival_N, edits, log_odds_N),
+            )
+        )
     return kept
 
 
-def alternatives(
-    finding: Finding, edits: Sequence[Edit], log_odds_N: FloatArray, *, most: int = 2
-) -> list[Edit]:
-    """What else a finding could be: the surest other edits of its place, surest first."""
-    order = np.argsort(-log_odds_N, kind="stable")
-    others = [
-        edits[i]
-        for i in order
-        if edits[i] is not finding.edit
-        and is_swap(edits[i]) == is_swap(finding.edit)
-        and overlap_of_shorter(edits[i], finding.edit) > SHARED
-    ]
-    return others[:most]
+@dataclass(frozen=True, slots=True)
+class EditPlaces:
+    """Where the edits of a video are, as columns (N,)."""
+
+    start_N: IntArray
+    stop_N: IntArray
+    swap_N: BoolArray
+
+    @classmethod
+    def of(cls, edits: Sequence[Edit]) -> "EditPlaces":
+        rows = [(edit.start, edit.stop, is_swap(edit)) for edit in edits]
+        start_N, stop_N, swap_N = np.array(rows, dtype=int).reshape(-1, 3).T.copy()
+        return cls(start_N, stop_N, swap_N.astype(bool))
+
+    def rivals_of(self, edit: Edit) -> BoolArray:
+        """Which edits (N,) overlap with one, itself among them; swaps with swaps alone.
+
+        One row at a time: videos of animals have thousands of segments, and a table of all pairs of
+        their edits would not fit memory.
+        """
+        shared_N = np.minimum(self.stop_N, edit.stop) - np.maximum(self.start_N, edit.start)
+        shorter_N = np.minimum(self.stop_N - self.start_N, edit.num_frames)
+        rival_N: BoolArray = (shared_N / shorter_N > SHARED) & (self.swap_N == is_swap(edit))
+        return rival_N
+
+
+def _near_rival(
+    i: int, rival_N: BoolArray, edits: Sequence[Edit], log_odds_N: FloatArray
+) -> Edit | None:
+    """The surest of the edits that overlap with one, where it is hardly less sure."""
+    surest = int(np.where(rival_N, log_odds_N, -np.inf).argmax())
+    is_near = rival_N[surest] and log_odds_N[surest] > log_odds_N[i] - NEAR
+    return edits[surest] if is_near else None
 
 
 def frame_log_odds(edits: Sequence[Edit], log_odds_N: FloatArray, num_frames: int) -> FloatArray:

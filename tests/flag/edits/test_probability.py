@@ -9,7 +9,6 @@ from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.findings import (
     NO_EDIT,
     alternative_words,
-    alternatives,
     describe,
     frame_log_odds,
     is_found,
@@ -148,11 +147,13 @@ def test_of_two_findings_that_overlap_the_surer_stays():
     assert [(f.edit.start, f.log_odds) for f in kept] == [(5, 2.0), (24, 0.0)]
 
 
-def test_what_else_it_could_be_is_the_next_surest_edit_of_the_place():
+@pytest.mark.parametrize(("odds", "rival"), [(2.5, 3), (1.9, None)])
+def test_what_else_it_could_be_is_the_next_surest_edit_of_the_place(odds, rival):
     edits = [made_edit(0, 20), made_edit(5, 25), made_edit(40, 50), made_edit(0, 20, new_label=3)]
-    odds_N = np.array([3.0, 1.0, 2.5, 2.0])
-    [first, *_] = resolved(edits, np.zeros((4, len(COLUMNS))), odds_N, fps=5.0)
-    assert alternatives(first, edits, odds_N) == [edits[3], edits[1]]
+    odds_N = np.array([3.0, 1.0, 2.5, odds])
+    first, second = resolved(edits, np.zeros((4, len(COLUMNS))), odds_N, fps=5.0)
+    assert first.rival is (None if rival is None else edits[rival])
+    assert second.rival is None
 
 
 def test_a_boundary_within_tolerance_is_no_finding_and_a_swap_stays_beside_the_rest():
