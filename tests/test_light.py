@@ -74,6 +74,7 @@ def test_labels_and_audits_are_read_without_any_extra(
         ["export", made_root, "--format", "csv", "--out", str(tmp_path / "flags.csv")],
         ["export", made_root, "--format", "parquet", "--out", str(tmp_path / "flags.parquet")],
         ["audits", made_root],
+        ["status", made_root],
     ]
     code = f"{LIGHT}\nfor command in {commands!r}:\n    assert not csl(*command), command\n"
     code += f"import csl_dist\nassert len(csl_dist.open_audit({made_root!r}).flags()) > 0\n"

@@ -23,6 +23,7 @@ from csl_dist.flag.edit_rule import RULE_VERSION
 from csl_dist.flag.edits.files import Exchange
 from csl_dist.score.formulas import trajectory_scores
 from csl_dist.score.store import ScoreStore, version_of
+from csl_dist.storage.ledger import Unit
 from csl_dist.storage.url import at_once
 from csl_dist.types import (
     UNLABELLED,
@@ -32,6 +33,7 @@ from csl_dist.types import (
     PlantedError,
     Span,
     Split,
+    Video,
     fingerprint,
     runs_of,
 )
@@ -90,9 +92,10 @@ def relabel(root: str, labels: Path) -> Relabelled:
             "or give the folder that holds the corrected ones"
         )
     versions = {scorer: dict(made) for scorer, made in record.scores.items()}
+    done = ScoreStore(before.paths.scores).done()
     for annotation in changed:
         for scorer in before.scorers:
-            versions[scorer][annotation.video] = _write_scores(before, annotation, scorer)
+            versions[scorer][annotation.video] = _write_scores(before, annotation, scorer, done)
     calibration = before.calibration()
     assert calibration is not None, "every audit has one"
     annotations = _annotations(before, changed)
@@ -149,25 +152,27 @@ def _annotations(audit: Audit, changed: Sequence[Annotation]) -> dict[Split, lis
 def changed_annotations(audit: Audit, labels: Path) -> list[Annotation]:
     """The held-out videos whose labels at a path differ from those that the audit saw."""
     dataset = corrected_labels(audit.config.dataset, audit.classes, audit.held_out_videos(), labels)
-    changed = []
-    for video in dataset.videos:
+
+    def corrected(video: Video) -> Annotation | None:
         seen = audit.annotation(video.id)
         # A derived video shows the same frames of the source, in another order.
         place_T = np.searchsorted(seen.times_T, seen.source_times_T)
         labels_T = dataset.labels(video, seen.timeline)[place_T]
-        if not np.array_equal(labels_T, seen.labels_T):
-            changed.append(replace(seen, labels_T=labels_T))
-    return changed
+        if np.array_equal(labels_T, seen.labels_T):
+            return None
+        return replace(seen, labels_T=labels_T)
+
+    return [found for found in dataset.each(corrected, dataset.videos) if found is not None]
 
 
-def _write_scores(audit: Audit, annotation: Annotation, scorer: str) -> str:
-    """Scores of a video under its corrected labels; their version."""
+def _write_scores(audit: Audit, annotation: Annotation, scorer: str, done: set[Unit]) -> str:
+    """Scores of a video under its corrected labels, unless they are done; their version."""
     config, store = audit.settings.score, ScoreStore(audit.paths.scores)
     trajectory = audit.log_probabilities(annotation.video, scorer=scorer)
     class_weights_C = audit.class_weights(annotation.video, scorer=scorer)
     weights_C = class_weights_C if config.weighted else np.ones_like(class_weights_C)
     made = version_of(annotation, trajectory.fingerprint, weights_C, config)
-    if store.unit(annotation.video, scorer, made) not in store.done():
+    if store.unit(annotation.video, scorer, made) not in done:
         by_name = trajectory_scores(trajectory, annotation.labels_T, weights_C, config)
         store.write(annotation, scorer, made, by_name, class_weights_C)
     return made

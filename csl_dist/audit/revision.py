@@ -276,16 +276,18 @@ class AuditStore:
 
     def _table_or_none(self, number: int, key: str) -> pd.DataFrame | None:
         """A table that not every audit has; no request where the record tells that it has none."""
-        if number not in self._files:
-            self._files[number] = self._digests(number)
-        digests, folder = self._files[number], self._paths.audit(number)
+        digests, folder = self._digests(number), self._paths.audit(number)
         if key not in digests and (digests or not folder.exists(key)):
             return None
         return read_table(folder, key, digest=digests.get(key))
 
     def _digests(self, number: int) -> dict[str, str]:
         """Of an audit's other files, by their keys; none of an audit of an earlier csl_dist."""
-        return self._folder(number).read_json(RunPaths.AUDIT, lambda c: dict(c.get(FILES, {})))
+        if number not in self._files:
+            self._files[number] = self._folder(number).read_json(
+                RunPaths.AUDIT, lambda content: dict(content.get(FILES, {}))
+            )
+        return self._files[number]
 
     def _remove_files(self, number: int, facts: dict[str, str]) -> None:
         folder = self._paths.audit(number)

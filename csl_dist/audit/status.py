@@ -9,7 +9,7 @@ from csl_dist.run import feature_storage
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.run_file import read_run_file, read_run_videos
 from csl_dist.storage.url import Storage, key_part
-from csl_dist.training.opened import current_checkpoints
+from csl_dist.training.record import current_folder, epochs_with
 from csl_dist.types import Split
 
 
@@ -33,7 +33,7 @@ def run_status(root: str) -> list[StageStatus]:
     lines = [StageStatus(stage="extract", done=len(extracted), total=run.num_to_extract)]
     for scorer, num_epochs in _trained_epochs(config).items():
         done = sum(
-            min(num_epochs, len(current_checkpoints(paths, scorer, fold).published_epochs()))
+            min(num_epochs, len(epochs_with(current_folder(paths, scorer, fold))))
             for fold in run.folds
         )
         total = num_epochs * len(run.folds)

@@ -32,7 +32,7 @@ from csl_dist.storage.run_file import (
 )
 from csl_dist.storage.url import Storage
 from csl_dist.training.checkpoints import CheckpointStore
-from csl_dist.training.opened import training_record
+from csl_dist.training.record import training_record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ import pandas as pd
 from csl_dist.audit.reader import Audit
 from csl_dist.measures import PAPERS_SCORE
 from csl_dist.report.shrink import ShrunkLosses, highest_in_columns, shrunk_losses
-from csl_dist.storage.paths import RunPaths
+from csl_dist.training.record import current_folder, metrics_of
 from csl_dist.types import FloatArray, IntArray, Span, Split
 
 MAX_DETAILED = 40
@@ -128,9 +128,10 @@ def confusion(flags: pd.DataFrame, classes: Sequence[str]) -> tuple[list[str], l
 def checkpoint_losses(audit: Audit) -> dict[str, FloatArray]:
     """Mean loss (E,) under each checkpoint, of training videos and of all held-out videos."""
     lines = {}
-    trained = train_losses(audit.paths, audit.scorer)
-    if len(trained):
-        lines["training videos"] = trained
+    measured = metrics_of(current_folder(audit.paths, audit.scorer, 0))
+    trained = [line["train_loss"] for line in measured if "train_loss" in line]
+    if trained:
+        lines["training videos"] = np.array(trained)
     names = {Split.VAL: "validation videos", Split.AUDIT: "audited videos"}
     held_out = audit.held_out_videos()
     for split, name in names.items():
@@ -147,18 +148,6 @@ def checkpoint_losses(audit: Audit) -> dict[str, FloatArray]:
 
 def _mean_losses(audit: Audit, video: str) -> FloatArray:
     return shrunk_losses(audit, video, max_columns=1).mean_E
-
-
-def train_losses(paths: RunPaths, scorer: str, fold: int = 0) -> FloatArray:
-    """Training loss (E,) in the metadata of a fold's checkpoints; empty if these were deleted."""
-    folder = paths.fold(scorer, fold)
-    if not folder.exists(paths.TRAINING):
-        return np.empty(0)
-    training = folder.read_json(paths.TRAINING, lambda record: str(record["training"]))
-    store = paths.checkpoints(scorer, fold, training)
-    keys = sorted(key for key in store.list_keys() if key.endswith("/meta.json"))
-    metrics = (store.read_json(key, lambda meta: meta["metrics"]) for key in keys)
-    return np.array([m["train_loss"] for m in metrics if "train_loss" in m])
 
 
 def summary(audit: Audit, table: pd.DataFrame, flags: pd.DataFrame) -> list[tuple[str, str]]:

@@ -28,13 +28,12 @@ from csl_dist.errors import (
 from csl_dist.storage.url import Storage
 from csl_dist.strategies import Strategy, selected_epochs
 from csl_dist.training.models import ModelSpec
+from csl_dist.training.record import META, METRICS, epoch_name, epochs_with, metrics_of
 
 State = dict[str, Tensor]
 
-METRICS = "metrics.jsonl"
 WEIGHTS = "model.safetensors"
 RESUME = "resume.safetensors"
-META = "meta.json"
 BAD = "bad.json"
 
 
@@ -110,13 +109,10 @@ class CheckpointStore:
 
     def metrics(self) -> list[dict[str, float]]:
         """What was measured in every epoch, in order."""
-        if not self._storage.exists(METRICS):
-            return []
-        lines = self._storage.read(METRICS).splitlines()
         try:
-            return [{"epoch": int(line["epoch"]), **line} for line in map(json.loads, lines)]
-        except (KeyError, TypeError, ValueError) as error:
-            raise self._damaged(METRICS, error) from error
+            return metrics_of(self._storage)
+        except DamagedError as error:
+            raise DamagedCheckpointError(str(error), error.place) from error
 
     def infos(self, num_epochs: int | None = None) -> list[CheckpointInfo]:
         """The published checkpoints, up to an epoch, in order."""
@@ -140,15 +136,11 @@ class CheckpointStore:
 
     def published_epochs(self) -> list[int]:
         """Epochs that are published, in order; a single listing."""
-        return self._epochs_with(META)
+        return epochs_with(self._storage)
 
     def loadable_epochs(self) -> list[int]:
         """Epochs whose weights are there, in order; a single listing."""
-        return self._epochs_with(WEIGHTS)
-
-    def _epochs_with(self, file: str) -> list[int]:
-        names = (key for key in self._storage.list_keys() if key.endswith(f"/{file}"))
-        return sorted(int(name.split("/")[0].removeprefix("epoch-")) for name in names)
+        return epochs_with(self._storage, WEIGHTS)
 
     def drop_weights(self, epochs: Iterable[int]) -> None:
         """Deletes weights that nobody will need again; what the checkpoint says of itself stays."""
@@ -161,7 +153,7 @@ class CheckpointStore:
 
     def bad(self) -> dict[int, str]:
         """Why checkpoints could not be scored, by epoch."""
-        epochs = self._epochs_with(BAD)
+        epochs = epochs_with(self._storage, BAD)
         return {
             epoch: self._storage.read_json(f"{epoch_name(epoch)}/{BAD}", lambda bad: bad["reason"])
             for epoch in epochs
@@ -262,10 +254,6 @@ def _sha256(data: bytes) -> str:
 
 SEQUENCES = ("classes", "class_weights", "train_ids")
 """Fields that JSON turns from tuples to lists."""
-
-
-def epoch_name(epoch: int) -> str:
-    return f"epoch-{epoch:04d}"
 
 
 def require_fit(

@@ -1,7 +1,7 @@
 """RunCheckpoints: the checkpoints that a run's audits use, each described once."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 
 import numpy as np
 
@@ -12,24 +12,17 @@ from csl_dist.features.source import FeatureSource
 from csl_dist.features.store import FeatureEntry, FeatureStore
 from csl_dist.run import Run, feature_storage
 from csl_dist.storage.paths import RunPaths
-from csl_dist.storage.url import Storage
 from csl_dist.strategies import Strategy
 from csl_dist.training.checkpoints import CheckpointInfo, CheckpointStore, require_fit
+from csl_dist.training.record import (
+    NO_TRAINING,
+    TrainingRecord,
+    current_folder,
+    current_training,
+    training_record,
+)
 from csl_dist.training.scorers import num_epochs, train_config
 from csl_dist.types import FloatArray, fingerprint
-
-NO_TRAINING = "none"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingRecord:
-    """Which training of a scorer and fold an audit uses, and what it was trained on."""
-
-    training: str
-    settings: str = ""
-    """Fingerprint of model, classes and settings; empty where checkpoints were imported."""
-    videos: dict[str, str] = field(default_factory=dict)
-    """Fingerprint of each training video's labels and features."""
 
 
 class RunCheckpoints:
@@ -52,7 +45,7 @@ class RunCheckpoints:
             self._stores[scorer, fold] = store
         return self._stores[scorer, fold]
 
-    def current(self, scorer: str, fold: int) -> "TrainingRecord | None":
+    def current(self, scorer: str, fold: int) -> TrainingRecord | None:
         """The training that was asked for last; None where there was none."""
         folder = self._run.paths.fold(scorer, fold)
         if not folder.exists(RunPaths.TRAINING):
@@ -122,19 +115,6 @@ class RunCheckpoints:
         return FeatureStore(feature_storage(config), encoder, entries, width)
 
 
-def training_record(folder: Storage) -> TrainingRecord:
-    """Which training the folder of a scorer and fold names."""
-    return folder.read_json(RunPaths.TRAINING, lambda content: TrainingRecord(**content))
-
-
-def current_training(paths: RunPaths, scorer: str, fold: int) -> str:
-    """The training of a scorer and fold that was asked for last."""
-    folder = paths.fold(scorer, fold)
-    if not folder.exists(RunPaths.TRAINING):
-        return NO_TRAINING
-    return training_record(folder).training
-
-
 def current_checkpoints(paths: RunPaths, scorer: str, fold: int) -> CheckpointStore:
-    """The checkpoints of that training; none where there was no training."""
-    return CheckpointStore(paths.checkpoints(scorer, fold, current_training(paths, scorer, fold)))
+    """The checkpoints of the training that was asked for last; none where there was none."""
+    return CheckpointStore(current_folder(paths, scorer, fold))

@@ -5,6 +5,7 @@ from typing import Any
 from fastapi import APIRouter, Response
 
 from csl_dist.audit.reader import Audit
+from csl_dist.audit.status import run_status
 from csl_dist.certify.sample import read_sample
 from csl_dist.errors import CslError
 from csl_dist.report.drawing import class_colour
@@ -35,8 +36,6 @@ def audit_routes(context: ServiceContext) -> APIRouter:
     @routes.get("/{audit}/status", response_model=list[StageLine])
     def show_status(audit: str) -> Response:
         """Finished units and all units, by stage."""
-        from csl_dist.audit.status import run_status  # imports torch
-
         lines = run_status(pool.root(audit))
         return json_response([{"stage": s.stage, "done": s.done, "total": s.total} for s in lines])
 
