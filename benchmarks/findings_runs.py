@@ -49,7 +49,10 @@ AUM_WEIGHT = 0.3
 
 
 FRAME_SEEDS = 3
+"""Planting seeds of audits of one kind of error, whose frames are ranked beside rivals'."""
 PROMISE_SEEDS = 8
+"""Of mixes, and of kinds that the fitted mix lacks: ten findings of one audit have a deviation of
+their own of .1 to .15."""
 
 
 class Setting(NamedTuple):

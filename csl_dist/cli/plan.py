@@ -148,7 +148,7 @@ def footage_of(config: "RunConfig") -> "Footage":
     from csl_dist.features.sample import Sample
     from csl_dist.types import Media, Split
 
-    dataset = open_dataset(config.dataset)
+    dataset = open_dataset(config.dataset).remembered()
     lengths: dict[Split, dict[str, int]] = {split: {} for split in Split}
     adapt = config.features.adapt
     sample = Sample.of(adapt, frozenset(dataset.trained_ids())) if adapt is not None else None

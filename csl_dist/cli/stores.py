@@ -19,7 +19,7 @@ from csl_dist.cli.app import (
     load_config,
     say,
 )
-from csl_dist.errors import CheckpointError, ConfigError, DataError, StorageError
+from csl_dist.errors import ConfigError, DataError, StorageError
 
 if TYPE_CHECKING:
     from csl_dist.predict.trajectories import TrajectoryStore
@@ -160,12 +160,19 @@ def rm_features(
 ) -> None:
     """Remove features of an encoder, of videos, or of extractions that never finished."""
     from csl_dist.features.catalog import catalog, chosen, remove
+    from csl_dist.storage.lock import RootLock
+    from csl_dist.storage.paths import RunPaths
+    from csl_dist.storage.url import Storage
 
     if encoder is None and not videos and not unfinished:
         raise DataError("say what to remove: --encoder, --video or --unfinished")
     storage = _feature_storage(store)
-    entries = chosen(catalog(storage), encoder=encoder, videos=videos, unfinished=unfinished)
-    remove(storage, entries)
+    paths = RunPaths(Storage(store))
+    # A store that runs share has no root to lock.
+    is_root = paths.root.exists(RunPaths.RUN)
+    with RootLock(paths, "csl features rm") if is_root else nullcontext():
+        entries = chosen(catalog(storage), encoder=encoder, videos=videos, unfinished=unfinished)
+        remove(storage, entries)
     num_bytes = sum(entry.num_bytes for entry in entries)
     say(f"removed {len(entries)} entries, {num_bytes / 2**20:,.1f} MiB")
 
@@ -187,7 +194,7 @@ def _feature_storage(url: str) -> "Storage":
     return storage
 
 
-checkpoints = typer.Typer(no_args_is_help=True, help="Look at checkpoints, check them, bring own.")
+checkpoints = typer.Typer(no_args_is_help=True, help="Look at checkpoints, bring own.")
 app.add_typer(checkpoints, name="checkpoints", rich_help_panel="Stores and speed")
 
 
@@ -198,30 +205,6 @@ def ls_checkpoints(root: Root) -> None:
     from csl_dist.training.catalog import stored_trainings
 
     console.print(training_table(list(stored_trainings(root))))
-
-
-@checkpoints.command("verify")
-def verify_checkpoints(root: Root) -> None:
-    """Read every checkpoint of a run and compare it with its own description."""
-    from csl_dist.cluster.progress import progress_bar
-    from csl_dist.training.catalog import stored_trainings
-
-    trainings = list(stored_trainings(root))
-    pairs = [(t.checkpoints, info) for t in trainings for info in t.infos_with_weights()]
-    num_damaged = 0
-    with progress_bar(console, "verify: checkpoints", total=len(pairs)) as bar:
-        for store, info in pairs:
-            try:
-                store.load(info)
-            except CheckpointError as error:
-                num_damaged += 1
-                complain("problem", str(error))
-            bar.advance()
-    if num_damaged:
-        raise CheckpointError(f"{num_damaged} of {len(pairs)} checkpoints of {root} are damaged")
-    num_dropped = sum(len(t.infos) for t in trainings) - len(pairs)
-    gone = f"; the weights of {num_dropped} more are deleted, as they have been used"
-    say(f"all {len(pairs)} checkpoints are as they were written{gone * (num_dropped > 0)}")
 
 
 @checkpoints.command("import")
@@ -258,31 +241,8 @@ def import_checkpoints(
     )
 
 
-trajectories = typer.Typer(no_args_is_help=True, help="Check what an audit has predicted.")
+trajectories = typer.Typer(no_args_is_help=True, help="Remove what an audit has predicted.")
 app.add_typer(trajectories, name="trajectories", rich_help_panel="Stores and speed")
-
-
-@trajectories.command("verify")
-def verify_trajectories(root: Root) -> None:
-    """Read every trajectory of a run and compare it with what was written."""
-    from csl_dist.cluster.progress import progress_bar
-    from csl_dist.storage.url import key_part
-
-    published = list(_published(root))
-    num_damaged = 0
-    with progress_bar(console, "verify: trajectories", total=len(published)) as bar:
-        for scorer, video, store in published:
-            damage = store.damage(key_part(video))
-            if damage is not None:
-                num_damaged += 1
-                complain("problem", f"{scorer}, video {video!r}: {damage}")
-            bar.advance()
-    if num_damaged:
-        raise StorageError(
-            f"{num_damaged} of {len(published)} trajectories are damaged; remove them with "
-            f"`csl trajectories rm {root} --video …` and run `csl audit`"
-        )
-    say(f"all {len(published)} trajectories are as they were written")
 
 
 @trajectories.command("rm")

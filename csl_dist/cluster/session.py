@@ -40,8 +40,14 @@ class Resources:
 
     num_cpus: int
     num_gpus: int
-    has_cuda: bool
-    """Whether CUDA runs on these GPUs; logical GPUs, which tests use, have no CUDA."""
+
+    @property
+    def has_cuda(self) -> bool:
+        """Whether CUDA runs on these GPUs; logical GPUs, which tests use, have no CUDA.
+
+        Takes a GPU for the time of the question: ask before work takes all of them.
+        """
+        return self.num_gpus > 0 and _has_cuda()
 
 
 def connect(*, verbose: bool = False) -> Resources:
@@ -71,11 +77,7 @@ def connect(*, verbose: bool = False) -> Resources:
             )
     total = ray.cluster_resources()
     num_gpus = max(int(total.get("GPU", 0)), int(os.environ.get(NUM_GPUS_VARIABLE, "0")))
-    return Resources(
-        num_cpus=int(total.get("CPU", 1)),
-        num_gpus=num_gpus,
-        has_cuda=num_gpus > 0 and _has_cuda(),
-    )
+    return Resources(num_cpus=int(total.get("CPU", 1)), num_gpus=num_gpus)
 
 
 @contextmanager
@@ -140,8 +142,8 @@ def _errors(local: bool) -> Iterator[None]:
 
 @cache
 def _has_cuda() -> bool:
-    """Asked once, at the start: later all GPUs may be busy, and the question would have to wait."""
-    import torch  # `csl serve` connects, and does without it
+    """Asked once: later all GPUs may be busy, and the question would have to wait."""
+    import torch  # who only serves audits does without it
 
     ask = ray.remote(num_gpus=1, num_cpus=0)(torch.cuda.is_available)
     return bool(ray.get(ask.remote()))

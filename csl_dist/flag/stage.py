@@ -25,7 +25,8 @@ from csl_dist.flag.edits.labelled import LabelledVideo
 from csl_dist.flag.record import AuditRecord, Sweep
 from csl_dist.flag.settled import is_settled
 from csl_dist.flag.task import findings_of
-from csl_dist.predict.plan import skipped_checkpoints, trajectory_catalog
+from csl_dist.predict.checkpoints import skipped_checkpoints
+from csl_dist.predict.plan import trajectory_catalog
 from csl_dist.review.store import judged_spans
 from csl_dist.review.verdicts import verdicts_of
 from csl_dist.score.formulas import outlying_videos

@@ -6,9 +6,13 @@ from itertools import groupby
 
 from csl_dist.config import CNN
 from csl_dist.data.dataset import Fold
-from csl_dist.errors import CheckpointError, LeakageError, NotReadyError
 from csl_dist.features.source import require_features
 from csl_dist.predict.catalog import Locations, TrajectoryCatalog
+from csl_dist.predict.checkpoints import (
+    ChosenCheckpoints,
+    chosen_checkpoints,
+    loadable_epochs,
+)
 from csl_dist.predict.trajectories import (
     Group,
     Rows,
@@ -18,12 +22,11 @@ from csl_dist.predict.trajectories import (
 from csl_dist.predict.units import PredictSlice, PredictUnit, plan_groups, row_of
 from csl_dist.storage.ledger import Unit
 from csl_dist.storage.url import at_once, key_part
-from csl_dist.strategies import SWEEPS, selected_epochs, swept_epochs
+from csl_dist.strategies import SWEEPS, selected_epochs
 from csl_dist.training.checkpoints import CheckpointInfo
 from csl_dist.training.inputs import Inputs
 from csl_dist.training.models import weight_bytes
-from csl_dist.training.scorers import num_epochs, train_config
-from csl_dist.training.train import settings_fingerprint
+from csl_dist.training.scorers import num_epochs
 from csl_dist.types import Annotation, Split
 
 CHECKPOINTS_AT_ONCE = 16
@@ -106,7 +109,7 @@ def checkpoints_done(inputs: Inputs) -> tuple[int, int]:
     for scorer in inputs.run.config.scorers:
         store = store_of(inputs, scorer)
         for fold in inputs.run.dataset.folds:
-            total = _checkpoints(inputs, scorer, fold, so_far=False, sweep=None).num_expected
+            total = chosen_checkpoints(inputs, scorer, fold, so_far=False, sweep=None).num_expected
             wanted = set(fold.held_out)
             videos = [a.video for a in annotations if a.original in wanted]
             done = min(map(len, at_once(store.published_rows, videos)), default=total)
@@ -124,7 +127,7 @@ def _plan_scorer(
     stored = _Stored.of(store_of(inputs, scorer))
     folds = []
     for fold in inputs.run.dataset.folds:
-        chosen = _checkpoints(inputs, scorer, fold, so_far=so_far, sweep=sweep)
+        chosen = chosen_checkpoints(inputs, scorer, fold, so_far=so_far, sweep=sweep)
         planner = _FoldPlanner(inputs, scorer, fold, annotations, chosen, stored)
         folds.append((fold.index, chosen, planner.plan()))
     units = {group: own for *_, plan in folds for group, own in plan.units.items()}
@@ -158,22 +161,6 @@ class _Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class _Chosen:
-    """The checkpoints of a fold."""
-
-    infos: Sequence[CheckpointInfo]
-    """All that videos may be run through."""
-    wanted: set[int]
-    """Epochs of those that they are run through now: all, or those of a sweep."""
-    num_expected: int
-    """Of the latter, how many it will be when training is over."""
-
-    @property
-    def wanted_infos(self) -> tuple[CheckpointInfo, ...]:
-        return tuple(info for info in self.infos if info.epoch in self.wanted)
-
-
-@dataclass(frozen=True, slots=True)
 class _FoldPlan:
     units: dict[Group, tuple[PredictUnit, ...]]
     rows: dict[str, Rows]
@@ -188,7 +175,7 @@ class _FoldPlanner:
         scorer: str,
         fold: Fold,
         annotations: Sequence[Annotation],
-        chosen: _Chosen,
+        chosen: ChosenCheckpoints,
         stored: _Stored,
     ):
         self._config = inputs.run.config.predict
@@ -196,7 +183,7 @@ class _FoldPlanner:
         self._checkpoints = chosen.infos
         self._wanted = chosen.wanted
         self._stored = stored
-        self._loadable = _loadable(inputs, scorer, fold, chosen.infos)
+        self._loadable = loadable_epochs(inputs, scorer, fold, chosen.infos)
         source = inputs.seen_features(scorer, fold.index, Split.AUDIT)
         require_features(source, fold.held_out)
         wanted = set(fold.held_out)
@@ -290,92 +277,6 @@ class _FoldPlanner:
         return tuple(unit for unit in needed if unit.checkpoint.epoch in self._wanted)
 
 
-def _loadable(inputs: Inputs, scorer: str, fold: Fold, infos: Sequence[CheckpointInfo]) -> set[int]:
-    """Epochs whose weights are there."""
-    if inputs.run.config.checkpoints.keep == "all":
-        return {info.epoch for info in infos}
-    return set(inputs.checkpoints.store(scorer, fold.index).loadable_epochs())
-
-
-def _checkpoints(
-    inputs: Inputs, scorer: str, fold: Fold, *, so_far: bool, sweep: int | None
-) -> _Chosen:
-    """The checkpoints to run over a fold's videos."""
-    config = inputs.run.config.predict
-    store = inputs.checkpoints.store(scorer, fold.index)
-    epochs = num_epochs(inputs.run.config, scorer)
-    if so_far and epochs is not None:
-        selected = selected_epochs(range(1, epochs + 1), config.checkpoints)
-        infos = [info for info in store.infos(epochs) if info.epoch in selected]
-    else:
-        _refuse_other_settings(inputs, scorer, fold.index)
-        source = inputs.features.of(scorer, fold.index)
-        infos = inputs.checkpoints.infos(scorer, fold.index, source, config.checkpoints)
-        selected = [info.epoch for info in infos]
-    wanted = set(selected) if sweep is None else swept_epochs(selected, sweep)
-    if config.on_bad_checkpoint == "skip":
-        bad = store.bad()
-        usable = [info for info in infos if info.epoch not in bad]
-        if infos and not usable:
-            raise CheckpointError(
-                f"every checkpoint of scorer {scorer!r}, fold {fold.index}, is bad; the first: "
-                f"{bad[infos[0].epoch]}"
-            )
-        infos = usable
-        # A sweep has at least one; once training is over, the last that can be used.
-        wanted = wanted - bad.keys() or {info.epoch for info in infos[-1:]}
-    for info in infos[:1]:
-        refuse_leakage(info, fold.held_out, inputs.run.config.audit.allow_in_sample)
-    there = {info.epoch for info in infos}
-    return _Chosen(infos, wanted & there, num_expected=len(wanted))
-
-
-def _refuse_other_settings(inputs: Inputs, scorer: str, fold: int) -> None:
-    """Refuses checkpoints of another config: an audit would record settings never used."""
-    config, record = inputs.run.config, inputs.checkpoints.current(scorer, fold)
-    if record is None or not record.settings or num_epochs(config, scorer) is None:
-        return  # there are none, or they were imported
-    model, classes = inputs.model_spec(scorer), inputs.run.dataset.classes
-    if settings_fingerprint(model, train_config(config, scorer), classes) != record.settings:
-        raise CheckpointError(
-            f"the checkpoints of scorer {scorer!r} were trained with other settings or classes "
-            "than the config has now; run `csl train`, or put back what was changed below `train` "
-            f"and `scorers.{scorer}`"
-        )
-    _refuse_part_of_a_training(inputs, scorer, fold)
-
-
-def _refuse_part_of_a_training(inputs: Inputs, scorer: str, fold: int) -> None:
-    """Refuses 3 of 50 epochs: an audit would record more than anything was run through."""
-    config = inputs.run.config
-    trained_as, store = train_config(config, scorer), inputs.checkpoints.store(scorer, fold)
-    published = [epoch for epoch in store.published_epochs() if epoch <= trained_as.epochs]
-    if not published or len(published) == trained_as.epochs:
-        return  # where there are none, the next step says so
-    # Of a falling learning rate, the first epochs are not those of a shorter training.
-    is_shorter = trained_as.schedule == "constant" and scorer != CNN
-    raise NotReadyError(
-        f"scorer {scorer!r}, fold {fold}, has {len(published)} of {trained_as.epochs} epochs; run "
-        "`csl train` for the others, or `csl audit --follow` while a training goes on"
-        + f", or set train.epochs={published[-1]} to audit with these"
-        * is_shorter
-    )
-
-
-def refuse_leakage(
-    checkpoint: CheckpointInfo, videos: Sequence[str], allowed: Sequence[str]
-) -> None:
-    """Stops an audit of videos that the checkpoint was trained on."""
-    leaked = sorted(set(videos) & set(checkpoint.train_ids) - set(allowed))
-    if leaked:
-        names = ", ".join(leaked[:10]) + (f" and {len(leaked) - 10} more" if leaked[10:] else "")
-        raise LeakageError(
-            f"{len(leaked)} of the videos to audit were used to train scorer "
-            f"{checkpoint.scorer!r}: {names}; move them out of the audit, or name them in "
-            "audit.allow_in_sample"
-        )
-
-
 def store_of(inputs: Inputs, scorer: str) -> TrajectoryStore:
     """The trajectories of one of a run's scorers."""
     return TrajectoryStore(inputs.run.paths.scorer(scorer))
@@ -432,22 +333,6 @@ def _by_group(units: Sequence[PredictUnit], at_once: int) -> Iterator[list[Predi
         size = -(-len(rest) // -(-len(rest) // at_once))  # parts of like size
         for start in range(0, len(rest), size):
             yield rest[start : start + size]
-
-
-def skipped_checkpoints(inputs: Inputs) -> dict[str, str]:
-    """Why checkpoints are not part of the trajectories, by scorer, fold and epoch."""
-    if inputs.run.config.predict.on_bad_checkpoint == "error":
-        return {}
-    stores = {
-        f"{scorer}/fold-{fold.index}": inputs.checkpoints.store(scorer, fold.index)
-        for scorer in inputs.run.config.scorers
-        for fold in inputs.run.dataset.folds
-    }
-    return {
-        f"{place}/epoch-{epoch:04d}": reason
-        for place, store in stores.items()
-        for epoch, reason in store.bad().items()
-    }
 
 
 def drop_stale_rows(inputs: Inputs, plans: Sequence[ScorerPlan]) -> None:

@@ -7,7 +7,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from csl_dist.errors import DataError
+from csl_dist.data.text import UNLABELLED_NAMES
+from csl_dist.errors import DataError, nearest
 from csl_dist.predict.published import Trajectory
 from csl_dist.score.formulas import (
     cumulative_loss,
@@ -80,11 +81,11 @@ def class_ids(labels: Labels, classes: Sequence[str], video: str, num_frames: in
             f"{given.shape} were given; give one a frame"
         )
     if not np.issubdtype(given.dtype, np.integer):
-        ids = {name: i for i, name in enumerate(classes)} | {"": UNLABELLED}
+        ids = dict.fromkeys(UNLABELLED_NAMES, UNLABELLED)
+        ids |= {name: i for i, name in enumerate(classes)}
         unknown = sorted({str(name) for name in given} - set(ids))
         if unknown:
-            names = ", ".join(classes)
-            raise DataError(f"unknown class {unknown[0]!r}; the classes are {names}")
+            raise DataError(f"unknown class {unknown[0]!r}; {nearest(unknown[0], classes)}")
         return np.array([ids[str(name)] for name in given], dtype=np.int64)
     if given.min() < UNLABELLED or given.max() >= len(classes):
         raise DataError(

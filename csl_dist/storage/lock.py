@@ -42,7 +42,8 @@ class Holder:
     """Names the booted system and its process numbers: `pid` means nothing elsewhere."""
     pid: int
     started: float
-    """When the process started, in the system's clock ticks: pids are used again."""
+    """When the process started, in the system's clock ticks, as pids are used again; 0 where the
+    system does not tell, so that only the beat does."""
     since: float
     """Seconds since 1970."""
     beat: float
@@ -54,7 +55,7 @@ class Holder:
 
     def has_ended(self) -> bool | None:
         """Whether the process is gone; None where that can't be seen from here."""
-        if self.machine != _machine():
+        if self.machine != _machine() or not self.started:
             return None
         return _started(self.pid) != self.started
 

@@ -117,6 +117,7 @@ class RunPaths:
             self.DAMAGE,
             self.PULSE,
             self.REVIEWS,
+            self.CERTIFICATE,
         )
         names = (*files, self.REPORT, self.REPORT_RECORD, *self.RESERVED, *map(key_part, scorers))
         return [f"{self.root.url}/{name}" for name in names]

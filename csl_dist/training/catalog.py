@@ -23,11 +23,6 @@ class StoredTraining:
     checkpoints: CheckpointStore
     infos: list[CheckpointInfo]
 
-    def infos_with_weights(self) -> list[CheckpointInfo]:
-        """Those whose weights `checkpoints.keep` has not deleted."""
-        loadable = set(self.checkpoints.loadable_epochs())
-        return [info for info in self.infos if info.epoch in loadable]
-
 
 def stored_trainings(root: str) -> Iterator[StoredTraining]:
     """All trainings under a run root, also those of earlier configs."""

@@ -65,7 +65,11 @@ def _mlflow(training: str, folder: str) -> Iterator[Track]:
         for name, value in metrics.items():
             client.log_metric(run.info.run_id, name, value, step=epoch)
 
-    yield track
+    try:
+        yield track
+    except BaseException:
+        client.set_terminated(run.info.run_id, status="FAILED")
+        raise
     client.set_terminated(run.info.run_id)
 
 

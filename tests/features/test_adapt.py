@@ -10,7 +10,8 @@ import torch
 from stage_bytes import planned_bytes, stored_bytes
 
 from csl_dist.config import RunConfig, load_config
-from csl_dist.predict.plan import refuse_leakage, store_of
+from csl_dist.predict.checkpoints import refuse_leakage
+from csl_dist.predict.plan import store_of
 from csl_dist.storage.url import Storage
 from csl_dist.training.inputs import Inputs, open_inputs
 from csl_dist.training.models import build_scorer

@@ -6,13 +6,13 @@ import torch
 from made_checkpoint import SPEC, checkpoint
 
 from csl_dist.errors import CheckpointError, CslError, LeakageError
+from csl_dist.predict.checkpoints import refuse_leakage
 from csl_dist.predict.forward import (
     each_log_probabilities,
     group_log_probabilities,
     require_finite,
     within_memory,
 )
-from csl_dist.predict.plan import refuse_leakage
 from csl_dist.predict.trajectories import Group
 from csl_dist.predict.units import (
     PredictSlice,

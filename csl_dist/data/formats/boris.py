@@ -47,7 +47,6 @@ FORMAT = BorisFormat()
 class Event:
     """One line of an observation's list of events."""
 
-    observation: str
     member: Member
     seconds: float
     subject: str
@@ -113,7 +112,7 @@ class BorisProject:
         lengths = (content.get("media_info") or {}).get("length") or {}
         self.about[video] = About(media=media[0], seconds=lengths.get(media[0]))
         self._lists[video] = node["events"]
-        events = [self._event(name, member) for member in node["events"].members or ()]
+        events = [self._event(member) for member in node["events"].members or ()]
         offset = float(content.get("time offset") or 0)
         open_events: dict[tuple[str, str, str], Event] = {}
         for event in sorted(events, key=lambda event: event.seconds):
@@ -144,7 +143,7 @@ class BorisProject:
                 f"starts at {event.seconds:g} s and is never stopped; end it in BORIS"
             )
 
-    def _event(self, observation: str, member: Member) -> Event:
+    def _event(self, member: Member) -> Event:
         value = member.node.value
         if (
             not isinstance(value, list)
@@ -158,7 +157,7 @@ class BorisProject:
                 f"{value!r}"
             )
         modifiers = str(value[3]) if len(value) > 3 else ""
-        return Event(observation, member, float(value[0]), value[1], value[2], modifiers)
+        return Event(member, float(value[0]), value[1], value[2], modifiers)
 
     def edited(self, changes: Sequence[Change]) -> bytes:
         """Events stay where they are; new ones come in by their time."""

@@ -91,5 +91,5 @@ class DocumentFiles:
                 return document
         raise DataError(
             f"the labels of {len(videos)} videos come from {len(documents)} versions of one file "
-            f" ({', '.join(sorted(documents))}), none of which has them all; merge these first"
+            f"({', '.join(sorted(documents))}), none of which has them all; merge these first"
         )
