@@ -14,7 +14,8 @@ import numpy as np
 from figures import parser_of, positive, print_figures, seconds_of
 
 from csl_dist.features.store import FeatureEntry, FeatureStore
-from csl_dist.storage import url as storage
+from csl_dist.storage import requests
+from csl_dist.storage.url import Storage
 from csl_dist.types import Timeline, consecutive_spans
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
@@ -26,14 +27,14 @@ FRAMES_A_CHUNK, WIDTH = 4, 8
 def made_store(num_videos: int, num_chunks: int) -> FeatureStore:
     """Videos whose chunks are written and not yet finished."""
     entries = {str(n): FeatureEntry(video=str(n), fingerprint="made") for n in range(num_videos)}
-    store = FeatureStore(storage.Storage(f"s3://{BUCKET}/features"), "made", entries, WIDTH)
+    store = FeatureStore(Storage(f"s3://{BUCKET}/features"), "made", entries, WIDTH)
     num_frames = FRAMES_A_CHUNK * num_chunks
     timeline = Timeline(times_T=np.arange(num_frames) / 25, duration=num_frames / 25, source_fps=25)
 
     def make(entry: FeatureEntry) -> None:
         store.create(entry, timeline, chunk_frames=num_frames, dtype="float16", source={})
 
-    storage.at_once(make, entries.values())
+    requests.at_once(make, entries.values())
     return store
 
 
@@ -42,7 +43,7 @@ def write_records(store: FeatureStore, num_chunks: int) -> None:
     entry = store.entry("0")
     spans = consecutive_spans(FRAMES_A_CHUNK * num_chunks, FRAMES_A_CHUNK)
     features_TD = np.zeros((FRAMES_A_CHUNK, WIDTH))
-    storage.at_once(lambda span: store.write_chunk(entry, span, features_TD), spans)
+    requests.at_once(lambda span: store.write_chunk(entry, span, features_TD), spans)
 
 
 def main() -> None:
@@ -59,13 +60,13 @@ def main() -> None:
         store = made_store(arguments.videos, arguments.chunks)
         videos = [str(n) for n in range(arguments.videos)]
         figures = {}
-        for at_once in (1, storage.REQUESTS_AT_ONCE):
-            storage.REQUESTS_AT_ONCE = at_once
+        for at_once in (1, requests.REQUESTS_AT_ONCE):
+            requests.REQUESTS_AT_ONCE = at_once
             proxy.fault = lambda *_: None
             write_records(store, arguments.chunks)
             proxy.fault = lambda *_: "slow"
             num_before = len(proxy.requests)
-            times = seconds_of(lambda: storage.at_once(store.timeline, videos))
+            times = seconds_of(lambda: requests.at_once(store.timeline, videos))
             num_requests = len(proxy.requests) - num_before
             figures[f"{at_once} at once"] = {
                 "times_s": round(times, 1),

@@ -24,7 +24,7 @@ from csl_dist.flag.edits.files import Exchange
 from csl_dist.score.formulas import trajectory_scores
 from csl_dist.score.store import ScoreStore, version_of
 from csl_dist.storage.ledger import Unit
-from csl_dist.storage.url import at_once
+from csl_dist.storage.requests import at_once
 from csl_dist.types import (
     UNLABELLED,
     Annotation,

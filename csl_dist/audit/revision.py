@@ -27,10 +27,11 @@ from csl_dist.predict.catalog import Locations, catalog_table, locations_in
 from csl_dist.predict.published import Location
 from csl_dist.score.store import ScoreStore
 from csl_dist.storage.paths import RunPaths
+from csl_dist.storage.requests import at_once
 from csl_dist.storage.run_file import put_videos, read_videos
 from csl_dist.storage.spreadsheet import from_text
 from csl_dist.storage.tables import csv_bytes, digest_of, put_table, read_table
-from csl_dist.storage.url import Storage, at_once
+from csl_dist.storage.url import Storage
 from csl_dist.types import Annotation, Video
 
 

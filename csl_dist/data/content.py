@@ -12,7 +12,7 @@ from typing import Any
 from csl_dist.errors import DataError, StorageError
 from csl_dist.storage.files import listed_signature, open_file, place
 from csl_dist.storage.paths import RunPaths
-from csl_dist.storage.url import at_once
+from csl_dist.storage.requests import at_once
 from csl_dist.types import fingerprint
 
 Shape = tuple[int, int]

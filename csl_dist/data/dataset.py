@@ -10,7 +10,7 @@ from typing import TypeVar
 from csl_dist.data.tracks import TRIM_SHARE, LabelTrack
 from csl_dist.errors import DataError
 from csl_dist.storage.files import is_url, read_bytes
-from csl_dist.storage.url import at_once
+from csl_dist.storage.requests import at_once
 from csl_dist.types import ErrorKind, IntArray, PlantedError, Span, Split, Timeline, Video
 
 Read = TypeVar("Read")

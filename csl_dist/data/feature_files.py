@@ -28,7 +28,8 @@ from csl_dist.data.text import require_file
 from csl_dist.data.tracks import TRIM_SHARE
 from csl_dist.errors import CslError, DataError
 from csl_dist.storage.files import exists, is_url, open_file, read_bytes
-from csl_dist.storage.url import Storage, at_once
+from csl_dist.storage.requests import at_once
+from csl_dist.storage.url import Storage
 from csl_dist.storage.zarr import open_array, read_array
 from csl_dist.types import fingerprint
 

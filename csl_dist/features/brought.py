@@ -14,7 +14,7 @@ from csl_dist.data.media.timeline import sampled
 from csl_dist.errors import ConfigError, DataError
 from csl_dist.features.source import ALL_FRAMES, Features, FeatureSource, Frames, SideBySide
 from csl_dist.storage.files import place
-from csl_dist.storage.url import at_once
+from csl_dist.storage.requests import at_once
 from csl_dist.types import FloatArray, IntArray, Media, Timeline, fingerprint
 
 

@@ -14,7 +14,7 @@ from csl_dist.features.sample import Sample
 from csl_dist.features.source import FeatureSource, SideBySide
 from csl_dist.features.store import FeatureEntry, FeatureStore
 from csl_dist.run import Run, feature_storage
-from csl_dist.storage.url import at_once
+from csl_dist.storage.requests import at_once
 from csl_dist.types import Video, fingerprint
 
 DECODING = "as shown"

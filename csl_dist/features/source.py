@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from csl_dist.errors import DataError, NotReadyError
-from csl_dist.storage.url import at_once
+from csl_dist.storage.requests import at_once
 from csl_dist.types import (
     DerivedFrames,
     IntArray,

@@ -15,7 +15,8 @@ from csl_dist.errors import StorageError
 from csl_dist.features.sample import Sample
 from csl_dist.features.source import ALL_FRAMES, Features, Frames
 from csl_dist.storage.ledger import Ledger, Unit
-from csl_dist.storage.url import Storage, at_once, key_part
+from csl_dist.storage.requests import at_once
+from csl_dist.storage.url import Storage, key_part
 from csl_dist.storage.zarr import Array, create_array, open_array, read_array, require_numbers
 from csl_dist.types import (
     IntArray,

@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from csl_dist.predict.published import Published
-from csl_dist.storage.url import Storage, at_once
+from csl_dist.storage.requests import at_once
+from csl_dist.storage.url import Storage
 from csl_dist.storage.zarr import ChunkReader, open_array
 from csl_dist.types import Span, consecutive_spans
 

@@ -21,7 +21,8 @@ from csl_dist.predict.trajectories import (
 )
 from csl_dist.predict.units import PredictSlice, PredictUnit, plan_groups, row_of
 from csl_dist.storage.ledger import Unit
-from csl_dist.storage.url import at_once, key_part
+from csl_dist.storage.requests import at_once
+from csl_dist.storage.url import key_part
 from csl_dist.strategies import SWEEPS, selected_epochs
 from csl_dist.training.checkpoints import CheckpointInfo
 from csl_dist.training.inputs import Inputs

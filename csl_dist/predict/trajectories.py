@@ -18,7 +18,8 @@ from csl_dist.errors import NotReadyError, StorageError
 from csl_dist.predict.compaction import RowBlocks, VideoRows, block_spans, chunk_frames
 from csl_dist.predict.published import Location, Published, Trajectory
 from csl_dist.storage.ledger import Ledger, Unit
-from csl_dist.storage.url import Storage, at_once, key_part
+from csl_dist.storage.requests import at_once
+from csl_dist.storage.url import Storage, key_part
 from csl_dist.storage.zarr import (
     ArrayForm,
     ChunkWriter,

@@ -15,7 +15,8 @@ from csl_dist.errors import DamagedError, NotReadyError, StorageError, damaged
 from csl_dist.measures import BASES
 from csl_dist.score.formulas import UsualCsl, usual_csl
 from csl_dist.storage.ledger import Ledger, Unit
-from csl_dist.storage.url import Storage, at_once, key_part
+from csl_dist.storage.requests import at_once
+from csl_dist.storage.url import Storage, key_part
 from csl_dist.storage.zarr import ArrayForm, ChunkReader, lay_out_array, open_array
 from csl_dist.types import Annotation, FloatArray, array_fingerprint, fingerprint
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from csl_dist.storage.url import Storage, at_once
+from csl_dist.storage.requests import at_once
+from csl_dist.storage.url import Storage
 
 Result = TypeVar("Result")
 

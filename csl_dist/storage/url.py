@@ -19,9 +19,7 @@ import re
 import tempfile
 import time
 import uuid
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -33,8 +31,8 @@ from obstore.store import LocalStore, ObjectStore, from_url
 from typing_extensions import Buffer
 
 from csl_dist.errors import StorageError, damaged
+from csl_dist.storage.failures import is_cut, reason_of
 
-Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 MAX_KEY_PART = 120
@@ -61,12 +59,6 @@ KEYS_PER_PAGE = 1000
 
 READ_AHEAD_BYTES = 1 << 20
 """Bytes that reading a part of a key fetches at once."""
-
-REQUESTS_AT_ONCE = 32
-"""Of one process that needs many small objects; each of them is mostly waiting."""
-
-NEAR_SECONDS = 0.0005
-"""Requests that take less on average wait for nobody, such as those for files of this machine."""
 
 
 class Storage:
@@ -144,7 +136,7 @@ class Storage:
             except FileNotFoundError:
                 return None
             except (BaseError, OSError) as error:
-                raise StorageError(f"can't read {self.url}/{key}: {_reason(error)}") from error
+                raise StorageError(f"can't read {self.url}/{key}: {reason_of(error)}") from error
 
         return read
 
@@ -308,8 +300,8 @@ class Storage:
         try:
             return action()
         except (BaseError, OSError) as error:
-            if tries == 1 or not _is_cut(error):
-                raise StorageError(f"can't {verb} {self.url}/{key}: {_reason(error)}") from error
+            if tries == 1 or not is_cut(error):
+                raise StorageError(f"can't {verb} {self.url}/{key}: {reason_of(error)}") from error
         time.sleep(PAUSE_SECONDS * 2 ** (MAX_TRIES - tries) * random.uniform(0.5, 1.5))
         return self.attempt(verb, key, action, tries=tries - 1)
 
@@ -361,51 +353,6 @@ def _file_bytes(path: str) -> bytes:
         return file.read()
 
 
-def at_once(request: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-    """What `request` returns for each item, in their order, while many wait side by side.
-
-    Threads take the next item themselves: a future for each would take longer than a local file.
-    None are started as long as nobody waits: many that do work would take ten times the CPU.
-    """
-    asked = list(items)
-    results: list[Any] = _while_near(request, asked)
-    num_near, num_left = len(results), len(asked) - len(results)
-    if not num_left:
-        return results
-    results += [None] * num_left
-    errors: dict[int, Exception] = {}
-    left = iter(range(num_near, len(asked)))  # whose steps no two threads take
-
-    def answer() -> None:
-        for number in left:
-            try:
-                results[number] = request(asked[number])
-            except Exception as error:
-                errors[number] = error
-                deque(left, maxlen=0)  # nobody begins another one
-
-    with ThreadPoolExecutor(REQUESTS_AT_ONCE) as pool:
-        threads = [pool.submit(answer) for _ in range(min(REQUESTS_AT_ONCE, num_left))]
-        try:
-            wait(threads)
-        finally:
-            deque(left, maxlen=0)
-    if errors:
-        raise errors[min(errors)]
-    return results
-
-
-def _while_near(request: Callable[[Item], Result], items: list[Item]) -> list[Result]:
-    """What `request` returns for the first items, up to where it turns out that they wait."""
-    results: list[Result] = []
-    begun = time.perf_counter()
-    for item in items:
-        results.append(request(item))
-        if time.perf_counter() - begun > NEAR_SECONDS * len(results):
-            break
-    return results
-
-
 @lru_cache(maxsize=256)
 def remote_store(url: str) -> ObjectStore:
     """One store, with its pool of connections, for each URL in this process."""
@@ -428,39 +375,6 @@ def remote_store(url: str) -> ObjectStore:
     )
 
 
-REASONS = (
-    ("NoSuchBucket|bucket does not exist", "there is no such bucket; create it, or fix the URL"),
-    (
-        "latest/api/token|latest/meta-data|computeMetadata",
-        "no credentials were found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for s3://, "
-        "GOOGLE_APPLICATION_CREDENTIALS for gs://, or give the machine a role",
-    ),
-    (
-        "ExpiredToken|TokenRefreshRequired|RequestExpired",
-        "the credentials have expired; renew them and run again, what is done is kept",
-    ),
-    (
-        "InvalidAccessKeyId|SignatureDoesNotMatch|InvalidToken|401 Unauthorized",
-        "the credentials are not accepted; check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and "
-        "AWS_SESSION_TOKEN",
-    ),
-    ("403 Forbidden", "the credentials are wrong, or do not allow it"),
-    # The answer to a HEAD request has no text that would say more.
-    ("400 Bad Request: *$", "the request was refused; have the credentials expired?"),
-    ("redirect without LOCATION", "the bucket is in another region; set AWS_REGION"),
-    (
-        r"retries,.*status code: (?P<status>\d+ [A-Z][A-Za-z ]+)",
-        "the server kept answering {status}; run again later, what is done is kept",
-    ),
-    (
-        "error sending request|body error|error decoding response",
-        "the server can't be reached, or gives no answer; check the network and AWS_ENDPOINT_URL, "
-        "then run again, what is done is kept",
-    ),
-)
-"""What obstore's messages mean, the first that fits."""
-
-
 def _json(value: Mapping[str, Any]) -> bytes:
     content = dict(value) | {DIGEST: _digest(value)}
     return (json.dumps(content, indent=2) + "\n").encode()
@@ -479,30 +393,6 @@ def _unless_missing(action: Callable[[], Result], otherwise: Result) -> Result:
         if "NoSuchBucket" in str(error):
             raise
         return otherwise
-
-
-def _is_cut(error: Exception) -> bool:
-    """Whether an answer did not come, or not whole, and the request was not repeated."""
-    text = _message(error)
-    cut = re.search("error sending request|body error|error decoding response", text)
-    return cut is not None and not re.search(r"after \d+ retries", text)
-
-
-def _message(error: Exception) -> str:
-    """What obstore says, without the page of its internals."""
-    return str(error).split("\n\nDebug source")[0]
-
-
-def _reason(error: Exception) -> str:
-    """One line of what went wrong."""
-    text = _message(error)
-    for pattern, sentence in REASONS:
-        found = re.search(pattern, text)
-        if found:
-            return sentence.format(**found.groupdict())
-    if isinstance(error, FileNotFoundError):
-        return "there is no such file"
-    return text.split("\n")[0]
 
 
 def key_part(name: str) -> str:

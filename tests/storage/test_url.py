@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from csl_dist.errors import StorageError
 from csl_dist.storage.ledger import Ledger, Unit
-from csl_dist.storage.url import Storage, at_once, key_part
+from csl_dist.storage.requests import at_once
+from csl_dist.storage.url import Storage, key_part
 
 
 def test_put_then_read_returns_the_bytes(storage: Storage) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from csl_dist.data.media.sources import MediaFinder
 from csl_dist.storage.files import AnyPath
-from csl_dist.storage.url import at_once
+from csl_dist.storage.requests import at_once
 from csl_dist.types import frame_seconds
 
 FEATURE_RATES = (
