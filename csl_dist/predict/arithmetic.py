@@ -146,7 +146,8 @@ def _packed_product(layer: nn.Linear) -> Callable[[Tensor], Tensor]:
 def _straight(layers: nn.Sequential) -> Callable[[Tensor], Tensor]:
     """Layers one after the other, without the calls of modules and dropouts that do nothing, which
     take a small model some percent of its time."""
-    steps = [_step(layer) for layer in layers if type(layer) is not nn.Dropout]
+    at_work = [layer for layer in layers if type(layer) is not nn.Dropout]
+    steps = [_step(*pair) for pair in zip(at_work, [None, *at_work], strict=False)]
 
     def forward(x: Tensor) -> Tensor:
         for step in steps:
@@ -156,15 +157,23 @@ def _straight(layers: nn.Sequential) -> Callable[[Tensor], Tensor]:
     return forward
 
 
-def _step(layer: nn.Module) -> Callable[[Tensor], Tensor]:
-    if layer._forward_hooks or layer._forward_pre_hooks:
+def _step(layer: nn.Module, before: nn.Module | None) -> Callable[[Tensor], Tensor]:
+    if _has_hooks(layer):
         return layer
     if type(layer) is nn.LayerNorm:
         shape, weight, bias, eps = layer.normalized_shape, layer.weight, layer.bias, layer.eps
         return lambda x: torch.layer_norm(x, shape, weight, bias, eps)
     if type(layer) is nn.Linear:
         return layer.forward
-    return torch.relu if type(layer) is nn.ReLU else layer
+    if type(layer) is not nn.ReLU:
+        return layer
+    # What these put out is theirs alone, and still in the CPU's cache.
+    is_new = type(before) in (nn.Linear, nn.LayerNorm) and not _has_hooks(before)
+    return torch.relu_ if is_new else torch.relu
+
+
+def _has_hooks(layer: nn.Module | None) -> bool:
+    return layer is not None and bool(layer._forward_hooks or layer._forward_pre_hooks)
 
 
 def in_integers(scorer: Scorer, checkpoint: CheckpointInfo) -> Scorer:

@@ -30,7 +30,8 @@ from csl_dist.storage.zarr import (
 )
 from csl_dist.types import FloatArray, Span, array_fingerprint, fingerprint
 
-ROW_CHUNK_FRAMES = 4096
+ROW_CHUNK_BYTES = 256 << 10
+"""Of a row, which compaction reads of every checkpoint at once; each is a file or a request."""
 GROUPS = "groups"
 """Folder of what is known of groups whose rows are in the making."""
 
@@ -114,7 +115,7 @@ class TrajectoryStore:
             self._storage,
             key,
             shape=shape,
-            chunks=(1, min(group.num_frames, ROW_CHUNK_FRAMES), num_classes),
+            chunks=(1, _row_chunk_frames(group.num_frames, num_classes, dtype), num_classes),
             dtype=dtype,
             compressed=False,
         )
@@ -128,7 +129,7 @@ class TrajectoryStore:
         writer, width = self._row_writer(group)
         for number, start in enumerate(range(0, len(logp_NC), width)):
             writer.write((epoch - 1, number, 0), logp_NC[None, start : start + width])
-        self._rows.write(unit, epoch=epoch, videos=list(group.videos))
+        self._rows.write(unit)
 
     def _row_writer(self, group: Group) -> tuple[ChunkWriter, int]:
         """What writes the chunks of a group's rows, and how many frames a chunk has."""
@@ -283,6 +284,12 @@ class TrajectoryStore:
         if earlier is not None:
             self._published.forget(self._published.done(key_part(video)) - {unit})
             self._storage.delete_folder(earlier.array)
+
+
+def _row_chunk_frames(num_frames: int, num_classes: int, dtype: str) -> int:
+    """Frames of a chunk of a row; all chunks equally long, but for the last."""
+    most = max(1, ROW_CHUNK_BYTES // (num_classes * np.dtype(dtype).itemsize))
+    return -(-num_frames // -(-num_frames // most))
 
 
 def _array(unit: Unit) -> str:
