@@ -276,7 +276,7 @@ def test_two_reviewers_see_each_others_decisions(made_root: str, database: str) 
     [
         ({"label": None}, 422, "needs the right label"),
         ({"decision": "correct"}, 422, "must not have a label"),
-        ({"label": "nothing"}, 400, "the classes are"),
+        ({"label": "nothing"}, 400, "there are a, b, c"),
         ({"new_start": 3}, 422, "boundary"),
         ({"decision": "boundary", "new_start": 9, "new_stop": 3}, 422, "above"),
         ({"decision": "boundary", "new_start": 9, "new_stop": 999}, 400, "300 frames"),
