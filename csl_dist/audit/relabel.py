@@ -162,7 +162,7 @@ def changed_annotations(audit: Audit, labels: Path) -> list[Annotation]:
             return None
         return replace(seen, labels_T=labels_T)
 
-    return [found for found in dataset.each(corrected, dataset.videos) if found is not None]
+    return [found for found in at_once(corrected, dataset.videos) if found is not None]
 
 
 def _write_scores(audit: Audit, annotation: Annotation, scorer: str, done: set[Unit]) -> str:

@@ -167,10 +167,10 @@ def rm_features(
     if encoder is None and not videos and not unfinished:
         raise DataError("say what to remove: --encoder, --video or --unfinished")
     storage = _feature_storage(store)
-    paths = RunPaths(Storage(store))
-    # A store that runs share has no root to lock.
-    is_root = paths.root.exists(RunPaths.RUN)
-    with RootLock(paths, "csl features rm") if is_root else nullcontext():
+    # Of a run, whether the root is named or the store in it; one that runs share has none to lock.
+    root = Storage(store.rstrip("/").removesuffix("/features.zarr"))
+    is_locked = root.exists(RunPaths.RUN)
+    with RootLock(RunPaths(root), "csl features rm") if is_locked else nullcontext():
         entries = chosen(catalog(storage), encoder=encoder, videos=videos, unfinished=unfinished)
         remove(storage, entries)
     num_bytes = sum(entry.num_bytes for entry in entries)

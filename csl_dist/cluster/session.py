@@ -142,7 +142,7 @@ def _errors(local: bool) -> Iterator[None]:
 
 @cache
 def _has_cuda() -> bool:
-    """Asked once: later all GPUs may be busy, and the question would have to wait."""
+    """Asked once. It waits for a GPU, so that whoever asks does so before work takes them all."""
     import torch  # who only serves audits does without it
 
     ask = ray.remote(num_gpus=1, num_cpus=0)(torch.cuda.is_available)

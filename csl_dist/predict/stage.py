@@ -1,9 +1,11 @@
 """Prediction on Ray: a pool of actors, one a GPU or CPU share, each takes the next checkpoint."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import accumulate
 from typing import Any
 
 import ray
@@ -25,14 +27,15 @@ from csl_dist.predict.plan import (
     store_of,
 )
 from csl_dist.predict.pulse import Pulse, RecentRate, end_pulse, put_pulse
-from csl_dist.predict.trajectories import Rows
+from csl_dist.predict.trajectories import Group, Rows
 from csl_dist.predict.units import PredictSlice, split_slices, spread_over_groups
 from csl_dist.training.inputs import Inputs
 from csl_dist.types import Split
 
 PULSE_SECONDS = 5.0
-VIDEOS_PER_TASK = 16
-"""Videos that an actor publishes at a time."""
+FRAMES_PER_TASK = 16384
+"""Of videos that an actor publishes at a time, which is about a chunk of a row: smaller tasks would
+read the same chunks again."""
 
 
 def predict(stage: Stage, *, sweep: int | None = None) -> bool:
@@ -191,10 +194,10 @@ def _lay_out_rows(
 def publish(stage: Stage, plans: Sequence[ScorerPlan], pool: ActorPool) -> None:
     """Turns rows into trajectories."""
     parts = [
-        Publication(scorer=plan.scorer, group=group, rows=dict(some))
+        Publication(scorer=plan.scorer, group=group, rows=some)
         for plan in plans
         for group in plan.units
-        for some in _batched(list(plan.rows_of(group).items()))
+        for some in _batched(plan.rows_of(group), group)
     ]
     total = sum(len(part.rows) for part in parts)
     with progress_bar(stage.console, "predict: publish", total=total) as bar:
@@ -205,9 +208,13 @@ def publish(stage: Stage, plans: Sequence[ScorerPlan], pool: ActorPool) -> None:
             store_of(stage.inputs, plan.scorer).drop_rows(group)
 
 
-def _batched(rows: list[tuple[str, Rows]]) -> list[list[tuple[str, Rows]]]:
-    starts = range(0, len(rows), VIDEOS_PER_TASK)
-    return [rows[start : start + VIDEOS_PER_TASK] for start in starts]
+def _batched(rows: Mapping[str, Rows], group: Group) -> list[dict[str, Rows]]:
+    """Rows by video, in tasks of videos that lie side by side in the group."""
+    tasks: dict[int, dict[str, Rows]] = defaultdict(dict)
+    for video, start in zip(group.videos, accumulate(group.lengths, initial=0), strict=False):
+        if video in rows:
+            tasks[start // FRAMES_PER_TASK][video] = rows[video]
+    return list(tasks.values())
 
 
 def _num_actors(config: PredictConfig, resources: Resources) -> int:

@@ -15,7 +15,13 @@ from typing import Any
 import numpy as np
 
 from csl_dist.errors import NotReadyError, StorageError
-from csl_dist.predict.compaction import RowBlocks, VideoRows, block_spans, chunk_frames
+from csl_dist.predict.compaction import (
+    COMPACT_BLOCK_FRAMES,
+    RowBlocks,
+    VideoRows,
+    block_spans,
+    chunk_frames,
+)
 from csl_dist.predict.published import Location, Published, Trajectory
 from csl_dist.storage.ledger import Ledger, Unit
 from csl_dist.storage.requests import at_once
@@ -31,7 +37,8 @@ from csl_dist.storage.zarr import (
 from csl_dist.types import FloatArray, Span, array_fingerprint, fingerprint
 
 ROW_CHUNK_BYTES = 256 << 10
-"""Of a row, which compaction reads of every checkpoint at once; each is a file or a request."""
+"""Of a row of few classes; each is a file or a request. Rows of many classes have larger chunks:
+compaction reads COMPACT_BLOCK_FRAMES of every checkpoint at once in any case."""
 GROUPS = "groups"
 """Folder of what is known of groups whose rows are in the making."""
 
@@ -288,7 +295,8 @@ class TrajectoryStore:
 
 def _row_chunk_frames(num_frames: int, num_classes: int, dtype: str) -> int:
     """Frames of a chunk of a row; all chunks equally long, but for the last."""
-    most = max(1, ROW_CHUNK_BYTES // (num_classes * np.dtype(dtype).itemsize))
+    few_classes = ROW_CHUNK_BYTES // (num_classes * np.dtype(dtype).itemsize)
+    most = max(COMPACT_BLOCK_FRAMES, few_classes)
     return -(-num_frames // -(-num_frames // most))
 
 

@@ -63,7 +63,11 @@ class Holder:
 def holder_of(paths: RunPaths) -> Holder | None:
     """Who writes to a run root, as far as its lock says; a process that has ended does not."""
     found = _read(paths)
-    return None if found is None or found.has_ended() else found
+    if found is None or found.has_ended():
+        return None
+    # Where this system does not tell of processes, its clock tells how long one has been silent.
+    is_silent = time.time() - found.beat > STALE_SECONDS
+    return None if found.machine == _machine() and not found.started and is_silent else found
 
 
 class RootLock:

@@ -41,7 +41,7 @@ def current_training(paths: RunPaths, scorer: str, fold: int) -> str:
 
 
 def current_folder(paths: RunPaths, scorer: str, fold: int) -> Storage:
-    """The checkpoints of that training; an empty folder where there was no training."""
+    """The checkpoints of the training asked for last; an empty folder where there was none."""
     return paths.checkpoints(scorer, fold, current_training(paths, scorer, fold))
 
 

@@ -4,11 +4,14 @@ Neither package is needed unless the config names it.
 """
 
 import importlib
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from csl_dist.errors import ConfigError
+
+LOG = logging.getLogger(__name__)
 
 Track = Callable[[int, dict[str, float]], None]
 """Called with the epoch and what was measured in it."""
@@ -68,7 +71,11 @@ def _mlflow(training: str, folder: str) -> Iterator[Track]:
     try:
         yield track
     except BaseException:
-        client.set_terminated(run.info.run_id, status="FAILED")
+        # What ended the training is to be told, not that the server can't be reached, too.
+        try:
+            client.set_terminated(run.info.run_id, status="FAILED")
+        except Exception as error:
+            LOG.warning("MLflow's run %s could not be marked as failed: %s", training, error)
         raise
     client.set_terminated(run.info.run_id)
 

@@ -5,9 +5,13 @@ import pytest
 from typer.testing import CliRunner
 
 from csl_dist.cli.app import app
-from csl_dist.errors import DataError, StorageError
+from csl_dist.config import parse_config
+from csl_dist.errors import DataError, LockedError, StorageError
 from csl_dist.features.catalog import catalog, chosen, damages, remove
 from csl_dist.features.store import FeatureEntry, FeatureStore
+from csl_dist.storage.lock import RootLock
+from csl_dist.storage.paths import RunPaths
+from csl_dist.storage.run_file import RunFile, put_run_file
 from csl_dist.storage.url import Storage
 from csl_dist.storage.zarr import open_array
 from csl_dist.types import Span, Timeline, consecutive_spans
@@ -148,3 +152,27 @@ def test_folder_that_is_no_feature_store_is_neither_listed_nor_tidied(tmp_path: 
         app, ["features", "rm", str(tmp_path), "--unfinished"], catch_exceptions=False
     )
     assert sorted(storage.list_keys()) == ["docs/a/b/mine.txt", f"{ENCODER}/a/b/mine"]
+
+
+@pytest.mark.parametrize("named", ["", "/features.zarr", "/features.zarr/"])
+def test_features_of_a_run_that_is_written_to_are_not_removed(tmp_path: Path, named: str) -> None:
+    paths = RunPaths(Storage(str(tmp_path)))
+    config = {"root": str(tmp_path), "dataset": {"path": str(tmp_path)}}
+    run = RunFile(
+        config=parse_config(config, where="the test"),
+        classes=("a", "b"),
+        num_held_out=1,
+        folds=(0,),
+        num_to_extract=0,
+        encoder="",
+        has_known_errors=False,
+        versions={},
+    )
+    put_run_file(paths, run, [])
+    paths.features.put(f"{ENCODER}/v0/{'1' * 16}/features/c/0/0", b"1")
+    command = ["features", "rm", f"{tmp_path}{named}", "--unfinished"]
+    with RootLock(paths, "csl run"), pytest.raises(LockedError, match="csl run"):
+        CliRunner().invoke(app, command, catch_exceptions=False)
+    assert list(paths.features.list_keys())
+    CliRunner().invoke(app, command, catch_exceptions=False)
+    assert not list(paths.features.list_keys())

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from csl_dist.errors import NotReadyError, StorageError
+from csl_dist.predict import trajectories
 from csl_dist.predict.trajectories import Group, Rows, TrajectoryStore, rows_fingerprint
 from csl_dist.storage.ledger import Unit
 from csl_dist.storage.url import Storage, key_part
@@ -177,21 +178,40 @@ def test_videos_published_apart_are_those_published_together(
         assert np.array_equal(apart.trajectory(video).read(), store.trajectory(video).read())
 
 
-def test_video_longer_than_a_block_is_published_whole(storage: Storage) -> None:
+@pytest.mark.parametrize("later_bytes", [1, 1 << 20])
+def test_rows_of_several_chunks_are_continued_and_published_whole(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch, later_bytes: int
+) -> None:
     names = ("a", "b", "c")
     group = Group(fold=0, videos=names, lengths=(3000, 9000, 50), features=names)
     wanted = {e: Unit(f"{group.key}/epoch-{e:04d}", f"x{e}") for e in (1, 2)}
     rng = np.random.default_rng(0)
     rows = {e: rng.normal(size=(group.num_frames, 2)).astype(np.float16) for e in wanted}
-    store = TrajectoryStore(storage)
-    store.create_rows(group, wanted, num_classes=2, dtype="float16")
-    for epoch, unit in wanted.items():
-        store.write_row(group, epoch, unit, rows[epoch])
+    # The second row is written by a later run, which would lay rows out otherwise.
+    for epoch, chunk_bytes in ((1, 1), (2, later_bytes)):
+        monkeypatch.setattr(trajectories, "ROW_CHUNK_BYTES", chunk_bytes)
+        store = TrajectoryStore(storage)
+        store.create_rows(group, wanted, num_classes=2, dtype="float16")
+        store.write_row(group, epoch, wanted[epoch], rows[epoch])
+    chunks = [key for key in storage.list_keys("rows.zarr") if "/c/" in key]
+    assert len(chunks) == 6, "three a row"
     publish(store, wanted, group)
     expected = np.stack([rows[1], rows[2]])
     for video, start, stop in (("a", 0, 3000), ("b", 3000, 12000), ("c", 12000, 12050)):
         assert np.array_equal(store.trajectory(video).read(), expected[:, start:stop])
         assert store.damage(video) is None
+
+
+@pytest.mark.parametrize(("num_classes", "num_chunks"), [(2, 1), (12, 4), (200, 8)])
+def test_rows_of_many_classes_are_no_more_chunks_than_compaction_reads(
+    storage: Storage, num_classes: int, num_chunks: int
+) -> None:
+    group = Group(fold=0, videos=("a",), lengths=(32_768,), features=("a",))
+    unit = Unit(f"{group.key}/epoch-0001", "x")
+    store = TrajectoryStore(storage)
+    store.create_rows(group, {1: unit}, num_classes=num_classes, dtype="float16")
+    store.write_row(group, 1, unit, np.ones((32_768, num_classes), np.float16))
+    assert sum("/c/" in key for key in storage.list_keys("rows.zarr")) == num_chunks
 
 
 def test_damage_is_found_and_removal_has_it_scored_again(

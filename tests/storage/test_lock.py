@@ -102,6 +102,20 @@ def test_lock_of_another_machine_that_is_not_written_any_more_is_taken_over(
         assert holder.host != "node7"
 
 
+def test_silent_holder_is_not_at_work_where_the_system_tells_nothing_of_processes(
+    paths: RunPaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "_started", lambda pid: None)
+    with RootLock(paths, "csl run"):
+        assert holder_of(paths) is not None
+        content = json.loads(paths.root.read(RunPaths.LOCK))
+        with pytest.raises(LockedError, match="being written to"):
+            RootLock(paths, "csl audit").__enter__()
+    killed = replace(Holder(**content), beat=time.time() - 100)
+    paths.root.put_json(RunPaths.LOCK, asdict(killed))
+    assert holder_of(paths) is None
+
+
 def test_holder_whose_clock_is_late_keeps_its_lock(
     paths: RunPaths, monkeypatch: pytest.MonkeyPatch
 ) -> None:

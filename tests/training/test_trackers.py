@@ -1,4 +1,6 @@
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -38,6 +40,28 @@ def test_mlflow_gets_every_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     [run] = client.search_runs([client.get_experiment_by_name("csl_dist").experiment_id])
     history = client.get_metric_history(run.info.run_id, "train_loss")
     assert [(m.step, m.value) for m in history] == [(1, 2.0), (2, 1.0)]
+
+
+def test_error_of_a_training_is_told_though_mlflow_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Client:
+        def get_experiment_by_name(self, name: str) -> SimpleNamespace:
+            return SimpleNamespace(experiment_id="1")
+
+        def create_run(self, experiment: str, **_: object) -> SimpleNamespace:
+            return SimpleNamespace(info=SimpleNamespace(run_id="2"))
+
+        def set_terminated(self, run: str, status: str = "FINISHED") -> None:
+            raise ConnectionError(f"run {run} can't become {status}")
+
+    monkeypatch.setitem(sys.modules, "mlflow", SimpleNamespace(MlflowClient=Client))
+    with (
+        pytest.raises(ConfigError, match="the user's mistake"),
+        open_trackers(["mlflow"], "mine/fold-0", "root"),
+    ):
+        raise ConfigError("the user's mistake")
+    assert "run 2 can't become FAILED" in caplog.text
 
 
 def test_trackers_that_cannot_be_used_are_refused_before_training(
