@@ -24,7 +24,7 @@ from figures import parser_of, print_figures
 
 from csl_dist.flag.decide import decide
 from csl_dist.flag.edit_calibration import EditCalibration
-from csl_dist.flag.edits.rehearsal import FIT_MIX
+from csl_dist.flag.edits.fitting import FIT_MIX
 from csl_dist.flag.rules import ranked
 from csl_dist.flag.settled import TOP, is_settled, num_changed
 from csl_dist.flag.stage import settings_of

@@ -22,7 +22,7 @@ from promises_report import Promises
 from real_data import DATASETS
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from csl_dist.data.mistakes import foreign_labels, mixed_up_files
+from csl_dist.data.mistakes import labels_for_length, mixed_up_files
 from csl_dist.flag.edits.files import file_matches
 from csl_dist.flag.edits.lists import ListName
 
@@ -38,7 +38,7 @@ def files_table(trajectories: Path, datasets: list[str]) -> str:
             lengths = {v: len(data.labels[v]) for v in data.ids}
             swapped = mixed_up_files(lengths, num_pairs=2, seed=seed)
             labels = {
-                v: foreign_labels(data.labels[swapped.get(v, v)], lengths[v]) for v in data.ids
+                v: labels_for_length(data.labels[swapped.get(v, v)], lengths[v]) for v in data.ids
             }
             matches = file_matches(logp, labels)
             wrong = [v in swapped for v in matches]

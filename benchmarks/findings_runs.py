@@ -21,9 +21,9 @@ from csl_dist.flag.edits.findings import (
     is_right_fix,
     log_odds_of,
 )
+from csl_dist.flag.edits.fitting import FIT_MIX
 from csl_dist.flag.edits.lists import LIST_OF, ListName
 from csl_dist.flag.edits.probability import SHIPPED
-from csl_dist.flag.edits.rehearsal import FIT_MIX
 from csl_dist.types import FloatArray
 
 STUDY_KINDS = (

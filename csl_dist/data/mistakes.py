@@ -133,7 +133,7 @@ def untouched(labels_T: IntArray) -> PlantedLabels:
 def mixed_up_files(lengths: Mapping[str, int], *, num_pairs: int, seed: int) -> dict[str, str]:
     """Videos that get another one's label file: pairs of like length, each video in one at most.
 
-    Labels of a longer file are cut, those of a shorter one end early; see `foreign_labels`.
+    Labels of a longer file are cut, those of a shorter one end early; see `labels_for_length`.
     """
     rng = np.random.default_rng(seed)
     left = set(lengths)
@@ -150,7 +150,7 @@ def mixed_up_files(lengths: Mapping[str, int], *, num_pairs: int, seed: int) -> 
     return taken
 
 
-def foreign_labels(labels_T: IntArray, num_frames: int) -> IntArray:
+def labels_for_length(labels_T: IntArray, num_frames: int) -> IntArray:
     """Another video's labels for `num_frames` frames: cut, or the last one held to the end."""
     if len(labels_T) >= num_frames:
         return labels_T[:num_frames].copy()

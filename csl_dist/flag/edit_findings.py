@@ -25,9 +25,9 @@ from csl_dist.flag.edits.findings import (
     log_odds_of,
     resolved,
 )
+from csl_dist.flag.edits.fitting import weighed_edits
 from csl_dist.flag.edits.lists import LIST_OF, ListName
 from csl_dist.flag.edits.probability import LEAST_LOG_ODDS
-from csl_dist.flag.edits.rehearsal import weighed_edits
 from csl_dist.flag.edits.statistics import Statistics
 from csl_dist.types import (
     UNLABELLED,
@@ -99,7 +99,7 @@ def video_findings(
     first_labels = annotation.labels_T[run_starts(annotation.labels_T)]
     num_segments = int(np.count_nonzero(first_labels != UNLABELLED))
     edits, evidence_NK = weighed_edits(annotation.labels_T, emission, statistics, fps=fps)
-    log_odds_N = log_odds_of(edits, evidence_NK, calibration.rehearsal.models)
+    log_odds_N = log_odds_of(edits, evidence_NK, calibration.learnt.models)
     found = resolved(
         edits,
         evidence_NK,
@@ -129,9 +129,7 @@ def video_findings(
     rows = [i for i, edit in enumerate(edits) if not is_swap(edit)]
     suspicion_T = frame_log_odds(
         [edits[i] for i in rows], log_odds_N[rows], annotation.num_frames
-    ) + PREFERENCE_WEIGHT * calibration.rehearsal.preference.of(
-        emission.logp_TC, annotation.labels_T
-    )
+    ) + PREFERENCE_WEIGHT * calibration.learnt.preference.of(emission.logp_TC, annotation.labels_T)
     return VideoFindings(
         flags=[
             _flag(

@@ -18,6 +18,7 @@ from csl_dist.flag.edits.conventions import Convention, conventions_of
 from csl_dist.flag.edits.emission import LateView, emission_of, first_late, late_view
 from csl_dist.flag.edits.files import best_files
 from csl_dist.flag.edits.findings import SHARED, overlap_of_shorter
+from csl_dist.flag.edits.fitting import learnt_from_planted
 from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
 from csl_dist.flag.edits.lists import ListName
 from csl_dist.flag.edits.order import order_scores
@@ -30,7 +31,6 @@ from csl_dist.flag.edits.probability import (
     move_by_reviews,
     move_to_share,
 )
-from csl_dist.flag.edits.rehearsal import rehearse
 from csl_dist.predict.published import Trajectory
 from csl_dist.score.formulas import trajectory_blocks
 from csl_dist.types import UNLABELLED, Annotation, Flag, FloatArray, IntArray, rate_of
@@ -78,7 +78,7 @@ class VideoLook:
         families = read_families(annotation.video, self.calibration.families, self.trajectory_of)
         return video_findings(
             annotation,
-            emission_of(families, self.calibration.rehearsal.temperatures),
+            emission_of(families, self.calibration.learnt.temperatures),
             self.others.about(annotation.video),
             self.calibration,
             self.config,
@@ -129,13 +129,13 @@ def learnt_edits(
         raise DataError("the dataset has one class alone, so that no label can be another's")
     if not any((video.labels_T != UNLABELLED).any() for video in videos):
         raise DataError("the videos to audit have no labelled frame, so that nothing has a score")
-    rehearsal = rehearse(
+    learnt = learnt_from_planted(
         videos,
         lambda video: read_families(video, scorers, trajectory_of),
         others,
         num_classes=num_classes,
     )
-    return EditCalibration(families=scorers, rehearsal=rehearsal)
+    return EditCalibration(families=scorers, learnt=learnt)
 
 
 def edit_flags(

@@ -6,7 +6,7 @@ import pytest
 from csl_dist.data.mistakes import (
     PlantedKind,
     Planting,
-    foreign_labels,
+    labels_for_length,
     mixed_up_files,
     plant,
     plant_mix,
@@ -84,5 +84,5 @@ def test_a_mix_tries_another_kind_where_one_finds_no_room():
 def test_mixed_up_files_are_pairs_of_like_length():
     swapped = mixed_up_files({"a": 10, "b": 11, "c": 50, "d": 52}, num_pairs=2, seed=0)
     assert swapped == {"a": "b", "b": "a", "c": "d", "d": "c"}
-    assert foreign_labels(np.array([1, 2]), 4).tolist() == [1, 2, 2, 2]
-    assert foreign_labels(np.array([1, 2, 3]), 2).tolist() == [1, 2]
+    assert labels_for_length(np.array([1, 2]), 4).tolist() == [1, 2, 2, 2]
+    assert labels_for_length(np.array([1, 2, 3]), 2).tolist() == [1, 2]

@@ -27,7 +27,7 @@ from csl_dist.cli import main  # noqa: F401  registers every command
 from csl_dist.cli.app import app
 from csl_dist.cli.tables.results import flag_table
 from csl_dist.config import AuditConfig, FlagConfig, ManifestConfig, RunConfig, ScorerConfig
-from csl_dist.data.mistakes import foreign_labels
+from csl_dist.data.mistakes import labels_for_length
 from csl_dist.errors import DataError
 from csl_dist.evaluate.metrics import flag_metrics
 from csl_dist.export import export
@@ -305,7 +305,7 @@ def test_calibration_says_how_many_flags_are_right(audit: Audit) -> None:
     assert calibration.promise.by_list == {"steps": 2, "boundaries": 1}
     assert calibration.promise.low < calibration.promise.right < calibration.promise.high <= 3
     assert calibration.promise.right > 1.5
-    assert calibration.rehearsal.num_videos == len(VIDEOS)
+    assert calibration.learnt.num_videos == len(VIDEOS)
     assert "of the first 3 flags (steps 2, boundaries 1) about" in calibration.sentence()
     promise = replace(
         calibration.promise, flags=1, right=0.8, by_list={ListName.ORDER: 1}, budgets=()
@@ -331,10 +331,10 @@ def test_weights_of_boundaries_and_order_that_an_earlier_rule_fitted_are_not_use
     content = json.loads(json.dumps(audit.calibration().as_json()))
     for model in content["models"].values():
         model["offset"] -= 3
-    models = EditCalibration.from_json(content).rehearsal.models
+    models = EditCalibration.from_json(content).learnt.models
     for kind in (EditKind.BOUNDARY, EditKind.SWAP):
         assert models[kind].offset == SHIPPED[kind].offset, kind
-    fitted = audit.calibration().rehearsal.models[EditKind.RENAME]
+    fitted = audit.calibration().learnt.models[EditKind.RENAME]
     assert models[EditKind.RENAME].offset == pytest.approx(fitted.offset - 3)
 
 
@@ -364,7 +364,7 @@ def exchanged_root(tmp_path: Path) -> str:
 
     def annotated(video: str) -> Labels:
         other = {"v2": "v5", "v5": "v2"}.get(video, video)
-        return foreign_labels(exchanged_truth(other), len(exchanged_truth(video)))
+        return labels_for_length(exchanged_truth(other), len(exchanged_truth(video)))
 
     flag = FlagConfig(rule="edits")
     return make_root(tmp_path, flag, truth=exchanged_truth, annotated=annotated)

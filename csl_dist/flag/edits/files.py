@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from csl_dist.data.mistakes import foreign_labels
+from csl_dist.data.mistakes import labels_for_length
 from csl_dist.types import UNLABELLED, FloatArray, IntArray
 
 LIKE = 0.2
@@ -89,7 +89,7 @@ def fits_badly(logp_TC: FloatArray, labels_T: IntArray) -> bool:
 
 def _fit(logp_TC: FloatArray, labels_T: IntArray) -> float:
     """Mean log-probability of labels, cut or held to the video's length; unlabelled left out."""
-    fitted_T = foreign_labels(labels_T, len(logp_TC))
+    fitted_T = labels_for_length(labels_T, len(logp_TC))
     known = np.flatnonzero(fitted_T != UNLABELLED)
     if len(known) == 0:
         return -np.inf
