@@ -167,18 +167,6 @@ def is_right_fix(edit: Edit, error: PlantedSpan) -> bool:
     return error.label is None or edit.new_label == error.label
 
 
-def is_found(edit: Edit, error: PlantedSpan, *, tolerance_frames: float) -> bool:
-    """Whether an edit points at an error: half of the frames, or the boundary within tolerance."""
-    if overlap(edit, error) >= 0.5:
-        return True
-    return (
-        edit.kind is EditKind.BOUNDARY
-        and error.boundary is not None
-        and overlap(edit, error) > 0
-        and abs(edit.place - error.boundary) <= tolerance_frames
-    )
-
-
 def describe(finding: Finding, names: Sequence[str], *, fps: float) -> str:
     """A sentence for the reviewer: what seems wrong, the fix, and what speaks for it."""
     edit = finding.edit

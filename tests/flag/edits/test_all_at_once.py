@@ -31,7 +31,7 @@ def drawn_labels(seed: int, num_segments: int, num_classes: int) -> IntArray:
 def drawn_emission(seed: int, num_frames: int, num_classes: int) -> Emission:
     random = np.random.default_rng(seed)
     parts = 3 * random.standard_normal((2, 5, num_frames, num_classes))
-    families = [late_view([normalised(part).astype(np.float32)]) for part in parts]
+    families = [late_view([normalised(part).astype(np.float32)], 2) for part in parts]
     return emission_of(families, [1.0, 1.4])
 
 

@@ -11,7 +11,6 @@ from csl_dist.flag.edits.findings import (
     alternative_words,
     describe,
     frame_log_odds,
-    is_found,
     is_right_fix,
     overlap,
     resolved,
@@ -178,14 +177,6 @@ def test_overlap_is_shared_over_all_frames():
     assert is_right_fix(made_edit(9, 20), error)
     assert not is_right_fix(made_edit(9, 20, new_label=2), error)
     assert overlap(made_edit(10, 20, EditKind.SWAP), error) == 0
-
-
-def test_a_boundary_is_found_when_its_place_is_within_tolerance():
-    error = PlantedSpan(kind=PlantedKind.SHIFT, start=100, stop=150, label=1, boundary=100)
-    near = made_edit(130, 160, EditKind.BOUNDARY, place=130)
-    assert not is_found(near, error, tolerance_frames=10)
-    exact = made_edit(95, 150, EditKind.BOUNDARY, place=95)
-    assert is_found(exact, error, tolerance_frames=10)
 
 
 def test_a_sentence_names_the_fix():
