@@ -92,7 +92,9 @@ def swap_findings(video: AuditedVideo, model: EditModel) -> list[Finding]:
     """Swaps of a video, of two that overlap the surer."""
     rows = swaps(video)
     edits, evidence_NK = [video.edits[i] for i in rows], video.evidence_NK[rows]
-    return resolved(edits, evidence_NK, model.log_odds(evidence_NK), fps=1.0)
+    odds_N = model.log_odds(evidence_NK)
+    # The tolerance is one of boundaries, which swaps are not.
+    return resolved(edits, evidence_NK, odds_N, fps=1.0, tolerance_seconds=0.0)
 
 
 def is_right(found: Finding, video: AuditedVideo) -> bool:

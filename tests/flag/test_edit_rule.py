@@ -190,6 +190,13 @@ def test_forgotten_step_is_proposed_inside_the_one_that_hides_it(audit: Audit) -
     assert (flag.label, flag.fix_label) == ("pull", "sew")
 
 
+def test_boundary_that_is_off_by_no_more_than_the_tolerance_is_no_finding(tmp_path: Path) -> None:
+    """The one of v4 is off by 6 seconds."""
+    audit = csl_dist.open_audit(make_root(tmp_path, FlagConfig(tolerance_seconds=7.0)))
+    assert set(audit.flags().video) == {RENAMED, MISSED}
+    assert "boundaries" not in set(audit.flags(below=True, video=MOVED)["list"])
+
+
 def test_right_videos_have_no_flag(audit: Audit) -> None:
     assert set(audit.flags().video) == {RENAMED, MOVED, MISSED}
     assert audit.flags()["rank"].tolist() == [1, 2, 3]
@@ -576,7 +583,8 @@ def made_edit(kind: EditKind, place: int = 10) -> Edit:
 
 def test_another_edit_of_the_place_is_told_of_unless_it_is_a_swap() -> None:
     edits = [made_edit(kind) for kind in (EditKind.RENAME, EditKind.DELETE, EditKind.SWAP)]
-    [finding, swap] = resolved(edits, np.zeros((3, 1)), np.array([2.0, 1.5, 1.9]), fps=5.0)
+    odds_N = np.array([2.0, 1.5, 1.9])
+    [finding, swap] = resolved(edits, np.zeros((3, 1)), odds_N, fps=5.0, tolerance_seconds=2.0)
     assert (finding.edit, finding.rival) == (edits[0], edits[1])
     assert (swap.edit, swap.rival) == (edits[2], None)
 

@@ -70,7 +70,7 @@ def resolved(
     log_odds_N: FloatArray,
     *,
     fps: float,
-    tolerance_seconds: float = 2.0,
+    tolerance_seconds: float,
 ) -> list[Finding]:
     """Findings of a video, surest first; of two that overlap the surer stays.
 

@@ -77,4 +77,5 @@ def test_findings_are_those_of_edits_compared_two_by_two(seed: int) -> None:
         if not is_within and all(overlap_of_shorter(edit, other) <= SHARED for other in rivals):
             kept.append(edit)
     evidence_NK = np.zeros((len(edits), len(COLUMNS)))
-    assert [f.edit for f in resolved(edits, evidence_NK, odds_N, fps=5.0)] == kept
+    found = resolved(edits, evidence_NK, odds_N, fps=5.0, tolerance_seconds=2.0)
+    assert [f.edit for f in found] == kept
