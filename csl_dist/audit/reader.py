@@ -516,7 +516,7 @@ class Audit:
         """Weights (C,) that losses are read with; as the run has it unless `weighted` is given."""
         use_weights = self.config.score.weighted if weighted is None else weighted
         if not use_weights:
-            return np.ones(len(self.classes))
+            return np.ones(len(self.classes))  # and nothing is read
         return self._stored.training_weights(video, scorer)
 
     def _video_facts(self, video: str) -> tuple[float, float, float, float]:

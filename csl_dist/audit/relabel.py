@@ -21,8 +21,8 @@ from csl_dist.flag.decide import decide
 from csl_dist.flag.edit_calibration import EditCalibration
 from csl_dist.flag.edit_rule import RULE_VERSION
 from csl_dist.flag.edits.files import Exchange
-from csl_dist.score.formulas import trajectory_scores
-from csl_dist.score.store import ScoreStore, version_of
+from csl_dist.score.store import ScoreStore
+from csl_dist.score.task import Scoring
 from csl_dist.storage.ledger import Unit
 from csl_dist.storage.requests import at_once
 from csl_dist.types import (
@@ -167,14 +167,16 @@ def changed_annotations(audit: Audit, labels: Path) -> list[Annotation]:
 
 def _write_scores(audit: Audit, annotation: Annotation, scorer: str, done: set[Unit]) -> str:
     """Scores of a video under its corrected labels, unless they are done; their version."""
-    config, store = audit.settings.score, ScoreStore(audit.paths.scores)
     trajectory = audit.log_probabilities(annotation.video, scorer=scorer)
-    class_weights_C = audit.class_weights(annotation.video, scorer=scorer)
-    weights_C = class_weights_C if config.weighted else np.ones_like(class_weights_C)
-    made = version_of(annotation, trajectory.fingerprint, weights_C, config)
-    if store.unit(annotation.video, scorer, made) not in done:
-        by_name = trajectory_scores(trajectory, annotation.labels_T, weights_C, config)
-        store.write(annotation, scorer, made, by_name, class_weights_C)
+    scoring = Scoring(
+        store=ScoreStore(audit.paths.scores),
+        scorer=scorer,
+        class_weights_C=audit.class_weights(annotation.video, scorer=scorer),
+        config=audit.settings.score,
+    )
+    made = scoring.version(annotation, trajectory.fingerprint)
+    if ScoreStore.unit(annotation.video, scorer, made) not in done:
+        scoring.write(annotation, made, scoring.by_name(annotation, trajectory))
     return made
 
 

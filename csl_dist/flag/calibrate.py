@@ -22,7 +22,7 @@ from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
 from csl_dist.flag.rules import APPEARANCE, KindJudge, suspicious_spans, thresholds
 from csl_dist.measures import base_and_smoothing
 from csl_dist.predict.plan import store_of
-from csl_dist.score.formulas import smoothed_as_named, trajectory_scores
+from csl_dist.score.formulas import loss_weights, smoothed_as_named, trajectory_scores
 from csl_dist.score.settings import AuditSettings
 from csl_dist.score.store import ScoreStore, Versions
 from csl_dist.score.table import (
@@ -157,7 +157,8 @@ def _mislabelled_scores(
         if scorer is None:
             continue
         weights = {
-            f.index: inputs.checkpoints.loss_weights(scorer, f.index) for f in run.dataset.folds
+            f.index: loss_weights(inputs.checkpoints.class_weights(scorer, f.index), settings.score)
+            for f in run.dataset.folds
         }
         store, scores[scorer] = store_of(inputs, scorer), {}
         for planted in videos:
