@@ -47,6 +47,8 @@ class Finding:
     evidence_K: FloatArray
     rival: Edit | None = None
     """The surest other edit of the place, where it is hardly less sure."""
+    doubt: str | None = None
+    """Why models can't be relied on there; None where they can."""
 
     @property
     def list_name(self) -> ListName:
