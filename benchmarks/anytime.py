@@ -22,12 +22,11 @@ from edit_rule import SETTINGS, audit_of
 from edit_settings import load, planted_labels, planting_of
 from figures import parser_of, print_figures
 
-from csl_dist.flag.decide import decide
-from csl_dist.flag.edit_calibration import EditCalibration
-from csl_dist.flag.edits.rehearsal import FIT_MIX
+from csl_dist.flag.decide import decide_by_edits
+from csl_dist.flag.edits.fitting import FIT_MIX
 from csl_dist.flag.rules import ranked
 from csl_dist.flag.settled import TOP, is_settled, num_changed
-from csl_dist.flag.stage import settings_of
+from csl_dist.flag.stage import labels_in, settings_of
 from csl_dist.strategies import SWEEPS, swept_epochs
 
 FlagsOf = Callable[[list[int]], pd.DataFrame]
@@ -90,12 +89,9 @@ class SomeRows:
 
 def run_figures(root: str) -> dict[str, Any]:
     """Those of a finished run by the rule `edits`, under its own labels."""
-    from csl_dist.data.splits import groups_of
-    from csl_dist.flag.calibrate import trained_labels
-    from csl_dist.flag.edit_rule import labelled_videos, learnt_edits
+    from csl_dist.flag.edit_rule import learnt_edits
     from csl_dist.flag.edits.labelled import OtherLabels
     from csl_dist.predict.plan import trajectory_catalog
-    from csl_dist.score.store import ScoreStore
     from csl_dist.storage.run_file import read_run_config
     from csl_dist.training.inputs import open_inputs
     from csl_dist.types import Split
@@ -103,32 +99,30 @@ def run_figures(root: str) -> dict[str, Any]:
     inputs = open_inputs(read_run_config(root))
     run, settings = inputs.run, settings_of(inputs.run.config)
     whole = trajectory_catalog(inputs, settings.scorers)
-    annotations = {split: inputs.labels.in_split(split) for split in (Split.AUDIT, Split.VAL)}
-    groups, trained = groups_of(run.dataset.videos), trained_labels(inputs)
-    videos = labelled_videos((a for part in annotations.values() for a in part), groups)
+    audited = inputs.labels.in_split(Split.AUDIT)
+    trained = labels_in(inputs, Split.TRAIN)
+    held_out = labels_in(inputs, Split.AUDIT, Split.VAL)
     num_classes = len(run.dataset.classes)
+    others = OtherLabels([*trained, *held_out], num_classes=num_classes)
 
     def flags_of(epochs: list[int]) -> pd.DataFrame:
         def trajectory_of(scorer: str, video: str) -> Any:
             return SomeRows(whole(scorer, video), epochs)
 
-        others = OtherLabels([*trained, *videos], num_classes=num_classes)
-        calibration: EditCalibration = learnt_edits(
-            videos, others, trajectory_of, scorers=settings.scorers, num_classes=num_classes
+        calibration = learnt_edits(
+            held_out, others, trajectory_of, scorers=settings.scorers, num_classes=num_classes
         )
-        return decide(
-            ScoreStore(run.paths.scores),
-            {},
-            annotations,
-            settings,
+        return decide_by_edits(
+            audited,
+            held_out,
+            others,
+            trajectory_of,
+            calibration,
+            settings.flag,
             classes=run.dataset.classes,
-            groups=groups,
-            trained=trained,
-            calibration=calibration,
-            trajectory_of=trajectory_of,
         ).flags
 
-    first = annotations[Split.AUDIT][0].video
+    first = audited[0].video
     return sweep_figures(whole(settings.scorers[0], first).shape[0], flags_of)
 
 

@@ -23,8 +23,8 @@ from csl_dist.data.mistakes import PlantedKind, plant_mix
 from csl_dist.flag.edit_findings import with_doubt
 from csl_dist.flag.edits.edit import EditKind
 from csl_dist.flag.edits.findings import Finding, log_odds_of, resolved
+from csl_dist.flag.edits.fitting import FIT_MIX, FIT_SEED, MAX_VIDEOS, FixExamples
 from csl_dist.flag.edits.probability import EditModel
-from csl_dist.flag.edits.rehearsal import FIT_MIX, FIT_SEED, MAX_VIDEOS, FixExamples
 from csl_dist.types import FloatArray
 
 TOLERANCE_SECONDS = 2.0
@@ -58,7 +58,7 @@ def run_audit(
     cache = caches.setdefault(temperatures, EmissionCache(data, temperatures))
     statistics = statistics_without(data, labels)
     videos = audited(data, planted, cache, statistics=statistics)
-    rehearsed = [
+    fitted_on = [
         video
         for k in range(2 if len(data.ids) < MAX_VIDEOS else 1)
         for video in audited(
@@ -66,10 +66,10 @@ def run_audit(
             planted_on_top(data, planted, mix, FIT_SEED + k),
             cache,
             statistics=statistics,
-            videos=rehearsal_videos(data, FIT_SEED + k),
+            videos=fitting_videos(data, FIT_SEED + k),
         )
     ]
-    models = fit_models(rehearsed)
+    models = fit_models(fitted_on)
     tolerance = tolerance_seconds(data)
     log_odds = [log_odds_of(v.edits, v.evidence_NK, models) for v in videos]
     found = [
@@ -84,7 +84,7 @@ def run_audit(
     return Audit(videos=videos, models=models, log_odds=log_odds, findings=found)
 
 
-def rehearsal_videos(data: Trajectories, seed: int) -> list[str]:
+def fitting_videos(data: Trajectories, seed: int) -> list[str]:
     """At most MAX_VIDEOS, drawn by (seed, id)."""
 
     def drawn(video: str) -> float:
@@ -115,9 +115,9 @@ def planted_on_top(
     return result
 
 
-def fit_models(rehearsed: Sequence[AuditedVideo]) -> dict[EditKind, EditModel]:
+def fit_models(fitted_on: Sequence[AuditedVideo]) -> dict[EditKind, EditModel]:
     """Weights of every kind of edit from candidates that are, or are not, the right fix."""
     examples = FixExamples()
-    for video in rehearsed:
+    for video in fitted_on:
         examples.add(video.edits, video.evidence_NK, video.errors)
     return examples.models()

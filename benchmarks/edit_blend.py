@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from edit_audit import planted_on_top, rehearsal_videos
+from edit_audit import fitting_videos, planted_on_top
 from edit_settings import (
     AuditedVideo,
     EmissionCache,
@@ -32,9 +32,9 @@ from sklearn.metrics import average_precision_score
 from csl_dist.data.mistakes import PlantedKind
 from csl_dist.flag.edits.edit import EditKind
 from csl_dist.flag.edits.findings import frame_log_odds, is_swap, log_odds_of
+from csl_dist.flag.edits.fitting import FIT_MIX, FIT_SEED, MAX_VIDEOS, FixExamples
 from csl_dist.flag.edits.lists import LIST_OF, ListName
 from csl_dist.flag.edits.probability import DRAW, SHIPPED, EditModel, fit_edit_model
-from csl_dist.flag.edits.rehearsal import FIT_MIX, FIT_SEED, MAX_VIDEOS, FixExamples
 
 KINDS = [kind for kind in (*STUDY_KINDS, *OTHER_KINDS) if kind is not PlantedKind.SWAP]
 SEEDS = (0, 1)
@@ -68,7 +68,7 @@ def audits(
     examples = FixExamples()
     for k in range(2 if len(data.ids) < MAX_VIDEOS else 1):
         on_top = planted_on_top(data, planted, FIT_MIX, FIT_SEED + k)
-        chosen = rehearsal_videos(data, FIT_SEED + k)
+        chosen = fitting_videos(data, FIT_SEED + k)
         for video in audited(data, on_top, cache, statistics=statistics, videos=chosen):
             examples.add(video.edits, video.evidence_NK, video.errors)
     evidence, right = examples.arrays()

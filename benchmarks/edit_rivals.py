@@ -7,11 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from cleanlab.rank import get_label_quality_scores
-from edit_settings import AuditedVideo, Trajectories
+from edit_settings import AuditedVideo, Trajectories, late_half
 from sklearn.neighbors import NearestNeighbors
 
 from csl_dist.data.segments import segments_of
-from csl_dist.flag.edits.emission import late_half
 from csl_dist.types import FloatArray, IntArray
 
 WINDOW = 9

@@ -23,9 +23,9 @@ from second_opinion import verdict_of
 from csl_dist.config import FlagConfig
 from csl_dist.data.mistakes import PlantedKind, PlantedSpan
 from csl_dist.flag.edit_rule import edit_flags, labelled_videos, learnt_edits
+from csl_dist.flag.edits.fitting import FIT_MIX
 from csl_dist.flag.edits.labelled import OtherLabels
 from csl_dist.flag.edits.lists import ListName
-from csl_dist.flag.edits.rehearsal import FIT_MIX
 from csl_dist.types import Annotation, Flag, FloatArray
 
 DATASETS = ("knot_tying", "needle_passing", "50salads", "gtea", "cholec80")

@@ -13,21 +13,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from csl_dist.data.mistakes import PlantedKind, PlantedSpan, Planting, plant, plant_mix
-from csl_dist.data.segments import segments_of
+from csl_dist.data.segments import Segment, segments_of
 from csl_dist.errors import DataError
 from csl_dist.flag.edits.candidates import candidate_edits
 from csl_dist.flag.edits.edit import Edit
 from csl_dist.flag.edits.emission import (
+    TEMPERATURES,
     Emission,
-    best_temperature,
     emission_of,
-    late_half,
     late_view,
     permuted,
+    temperature_likelihoods,
 )
-from csl_dist.flag.edits.evidence import evidence_rows, surprise
+from csl_dist.flag.edits.evidence import evidence_rows
 from csl_dist.flag.edits.statistics import Counts, Statistics, counts_of, statistics_of
-from csl_dist.types import FloatArray, IntArray
+from csl_dist.types import UNLABELLED, FloatArray, IntArray
 
 SPAN_FRAMES = {"50salads": (5, 30), "gtea": (5, 30)}
 """Planted spans as real_data.py has them; elsewhere 10 to 60."""
@@ -210,6 +210,16 @@ def temperatures_of(data: Trajectories, labels: Mapping[str, IntArray]) -> list[
     return result
 
 
+def late_half(logp_ETC: FloatArray) -> FloatArray:
+    """The later half of the checkpoints, the middle one included."""
+    return logp_ETC[len(logp_ETC) // 2 :]
+
+
+def best_temperature(logp_NC: FloatArray, labels_N: IntArray) -> float:
+    """Of TEMPERATURES the one under which held-out labels are likeliest."""
+    return TEMPERATURES[int(temperature_likelihoods(logp_NC, labels_N).argmax())]
+
+
 class EmissionCache:
     """Emissions of a dataset at fixed temperatures; a moved video is permuted unless predicted."""
 
@@ -221,7 +231,10 @@ class EmissionCache:
     def of(self, video: str, swap_seed: int | None, moved_T: IntArray | None) -> Emission:
         key = (video, swap_seed)
         if key not in self._known:
-            families = [late_view([logp_ETC]) for logp_ETC in self._data.logp(video, swap_seed)]
+            families = [
+                late_view([logp_ETC], len(logp_ETC) // 2)
+                for logp_ETC in self._data.logp(video, swap_seed)
+            ]
             self._known[key] = emission_of(families, self._temperatures)
         if moved_T is None:
             return self._known[key]
@@ -261,3 +274,19 @@ def audited(
             )
         )
     return result
+
+
+def surprise(segments: Sequence[Segment], statistics: Statistics) -> FloatArray:
+    """U (T,): how little each frame's segment is expected by its neighbours; NaN unlabelled."""
+    C = statistics.num_classes
+    num_frames = segments[-1].stop if segments else 0
+    result_T = np.full(num_frames, np.nan)
+    names = [UNLABELLED, *(s.label for s in segments), UNLABELLED]
+    for segment, before, after in zip(segments, names, names[2:], strict=False):
+        if segment.label == UNLABELLED:
+            continue
+        p = C if before == UNLABELLED else before
+        n = C + 1 if after == UNLABELLED else after
+        into, out = statistics.bigram_CC[p, segment.label], statistics.bigram_CC[segment.label, n]
+        result_T[segment.start : segment.stop] = -(into + out) / 2
+    return result_T

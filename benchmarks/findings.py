@@ -11,6 +11,7 @@ Constants of the calibration are fitted on the other four datasets, on the choos
 """
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,8 @@ from promises_report import Promises
 from real_data import DATASETS
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from csl_dist.data.mistakes import foreign_labels, mixed_up_files
-from csl_dist.flag.edits.files import file_matches
+from csl_dist.data.mistakes import labels_for_length
+from csl_dist.flag.edits.files import best_files, file_gains
 from csl_dist.flag.edits.lists import ListName
 
 
@@ -38,11 +39,12 @@ def files_table(trajectories: Path, datasets: list[str]) -> str:
             lengths = {v: len(data.labels[v]) for v in data.ids}
             swapped = mixed_up_files(lengths, num_pairs=2, seed=seed)
             labels = {
-                v: foreign_labels(data.labels[swapped.get(v, v)], lengths[v]) for v in data.ids
+                v: labels_for_length(data.labels[swapped.get(v, v)], lengths[v]) for v in data.ids
             }
-            matches = file_matches(logp, labels)
+            gains = {v: file_gains(v, logp[v], labels) for v in data.ids}
+            matches = best_files(gains)
             wrong = [v in swapped for v in matches]
-            gain = [m.gain for m in matches.values()]
+            gain = [gains[v][m.other] for v, m in matches.items()]
             named = [m for m in matches.values() if m.takes_back]
             values.append(
                 [
@@ -55,6 +57,26 @@ def files_table(trajectories: Path, datasets: list[str]) -> str:
             )
         lines.append([name, *(f"{x:.1f}" for x in np.mean(values, axis=0))])
     return markdown(lines)
+
+
+def mixed_up_files(lengths: Mapping[str, int], *, num_pairs: int, seed: int) -> dict[str, str]:
+    """Videos that get another one's label file: pairs of like length, each video in one at most.
+
+    Labels of a longer file are cut, those of a shorter one end early; see `labels_for_length`.
+    """
+    rng = np.random.default_rng(seed)
+    left = set(lengths)
+    taken: dict[str, str] = {}
+    for video in rng.permutation(sorted(lengths)).tolist():
+        if len(taken) == 2 * num_pairs or len(left) < 2:
+            break
+        if video not in left:
+            continue
+        left.remove(video)
+        other = min(sorted(left), key=lambda v: abs(lengths[v] - lengths[video]))
+        left.remove(other)
+        taken |= {video: other, other: video}
+    return taken
 
 
 def main() -> None:

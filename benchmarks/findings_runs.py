@@ -9,21 +9,27 @@ from typing import Any, NamedTuple
 import numpy as np
 from edit_audit import Audit, run_audit, tolerance_seconds
 from edit_rivals import margin, rival_scores, standardised
-from edit_settings import EmissionCache, Trajectories, load, planted_labels, planting_of
+from edit_settings import (
+    EmissionCache,
+    Trajectories,
+    late_half,
+    load,
+    planted_labels,
+    planting_of,
+)
 
-from csl_dist.data.mistakes import PlantedKind
+from csl_dist.data.mistakes import PlantedKind, PlantedSpan
 from csl_dist.data.segments import segments_of
-from csl_dist.flag.edits.edit import EditKind
-from csl_dist.flag.edits.emission import late_half
+from csl_dist.flag.edits.edit import Edit, EditKind
 from csl_dist.flag.edits.findings import (
     frame_log_odds,
-    is_found,
     is_right_fix,
     log_odds_of,
+    overlap,
 )
+from csl_dist.flag.edits.fitting import FIT_MIX
 from csl_dist.flag.edits.lists import LIST_OF, ListName
 from csl_dist.flag.edits.probability import SHIPPED
-from csl_dist.flag.edits.rehearsal import FIT_MIX
 from csl_dist.types import FloatArray
 
 STUDY_KINDS = (
@@ -154,6 +160,18 @@ def wrong_frames(errors: Any, num_frames: int) -> Any:
     for error in errors:
         wrong_T[error.start : error.stop] = True
     return wrong_T
+
+
+def is_found(edit: Edit, error: PlantedSpan, *, tolerance_frames: float) -> bool:
+    """Whether an edit points at an error: half of the frames, or the boundary within tolerance."""
+    if overlap(edit, error) >= 0.5:
+        return True
+    return (
+        edit.kind is EditKind.BOUNDARY
+        and error.boundary is not None
+        and overlap(edit, error) > 0
+        and abs(edit.place - error.boundary) <= tolerance_frames
+    )
 
 
 def findings_table(data: Trajectories, findings: Any, errors: Any) -> list[dict[str, Any]]:

@@ -32,10 +32,10 @@ from csl_dist.data.mistakes import PlantedKind
 from csl_dist.flag.edits.edit import EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.findings import Finding, frame_log_odds, is_right_fix, resolved
+from csl_dist.flag.edits.fitting import FIT_MIX
 from csl_dist.flag.edits.labelled import LabelledVideo
 from csl_dist.flag.edits.order import order_scores
 from csl_dist.flag.edits.probability import SHIPPED, EditModel, fit_edit_model, shipped_model
-from csl_dist.flag.edits.rehearsal import FIT_MIX
 from csl_dist.types import BoolArray, FloatArray
 
 BY_BIGRAM = shipped_model(-8.88, bigram=0.489, log_size=1.087)
@@ -92,7 +92,9 @@ def swap_findings(video: AuditedVideo, model: EditModel) -> list[Finding]:
     """Swaps of a video, of two that overlap the surer."""
     rows = swaps(video)
     edits, evidence_NK = [video.edits[i] for i in rows], video.evidence_NK[rows]
-    return resolved(edits, evidence_NK, model.log_odds(evidence_NK), fps=1.0)
+    odds_N = model.log_odds(evidence_NK)
+    # The tolerance is one of boundaries, which swaps are not.
+    return resolved(edits, evidence_NK, odds_N, fps=1.0, tolerance_seconds=0.0)
 
 
 def is_right(found: Finding, video: AuditedVideo) -> bool:

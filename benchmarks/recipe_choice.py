@@ -31,13 +31,12 @@ from csl_dist.config import RunConfig, ScorerConfig, TrainConfig, load_config
 from csl_dist.cost.recipes import RecipeName, chosen_settings, this_machine
 from csl_dist.data.facts import dataset_facts
 from csl_dist.data.layouts import open_dataset
-from csl_dist.data.splits import groups_of
 from csl_dist.evaluate.metrics import measured, truth_of_kind
 from csl_dist.evaluate.paper_tables import markdown
 from csl_dist.features.source import FeatureReader
-from csl_dist.flag.calibrate import trained_labels
-from csl_dist.flag.edit_rule import edit_flags, labelled_videos, learnt_edits
+from csl_dist.flag.edit_rule import edit_flags, learnt_edits
 from csl_dist.flag.edits.labelled import OtherLabels
+from csl_dist.flag.stage import labels_in
 from csl_dist.predict.forward import group_log_probabilities
 from csl_dist.predict.trajectories import Group
 from csl_dist.score.ensemble import ensemble_scores
@@ -159,9 +158,10 @@ def rule_scores(
     run = inputs.run
     every = max(1, run.config.train.epochs // MOST_CHECKPOINTS)
     audited = inputs.labels.in_split(Split.AUDIT)
-    videos = labelled_videos(audited, groups_of(run.dataset.videos))
+    videos = labels_in(inputs, Split.AUDIT)
     num_classes = len(run.dataset.classes)
-    others = OtherLabels([*trained_labels(inputs), *videos], num_classes=num_classes)
+    trained = labels_in(inputs, Split.TRAIN)
+    others = OtherLabels([*trained, *videos], num_classes=num_classes)
 
     def trajectory_of(scorer: str, video: str) -> Any:
         logp_ETC = found[scorer][video][: epochs // every]

@@ -31,9 +31,9 @@ from findings_runs import our_scores, wrong_frames
 from real_data import DATASETS, fps
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from csl_dist.flag.edits.fitting import FIT_MIX
 from csl_dist.flag.edits.lists import ListName
 from csl_dist.flag.edits.probability import SHIPPED_CURVES
-from csl_dist.flag.edits.rehearsal import FIT_MIX
 from csl_dist.training.models import ModelSpec
 from csl_dist.types import UNLABELLED, IntArray
 

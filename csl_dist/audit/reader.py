@@ -19,7 +19,6 @@ from csl_dist.audit.notebook import Flags, audit_html
 from csl_dist.audit.revision import AuditStore
 from csl_dist.audit.seen import SeenLabels, order_of_classes, seen_table
 from csl_dist.audit.stored import StoredVideos
-from csl_dist.config import COMMITTEE
 from csl_dist.data.layouts import listed_in
 from csl_dist.errors import DataError, NotReadyError, nearest
 from csl_dist.flag.calibration import AnyCalibration
@@ -266,7 +265,7 @@ class Audit:
         annotation = self.annotation(video, scorer=scorer)
         names = self._stored.score_names(video, scorer)
         columns = {name: self._stored.score(video, scorer, name) for name in names}
-        if self.settings.scorer == COMMITTEE and video in self._frames:
+        if self.settings.has_frame_scores and video in self._frames:
             columns |= {name: self._frames.read(video, name) for name in FRAME_SCORES}
         classes = np.array([*self.classes, ""], dtype=object)
         return pd.DataFrame(
@@ -319,7 +318,7 @@ class Audit:
         another label; what else speaks against these labels, the next audit tells.
         """
         settings, scales = self.settings, self.record.scales
-        if settings.scorer == COMMITTEE:
+        if settings.has_frame_scores:
             return self._frame_score(self._known(video), SUSPICION, labels)
         name = settings.flag.score
         if scales is None or settings.framewise is None:
@@ -332,7 +331,7 @@ class Audit:
         )
 
     def _frame_score(self, video: str, name: str, labels: Labels | None) -> FloatArray:
-        if self.settings.scorer != COMMITTEE:
+        if not self.settings.has_frame_scores:
             rule = self.settings.flag.rule
             raise DataError(f"the audit's rule is {rule}; only audits by `edits` have {name!r}")
         score_T = self._frames.read(video, name)
@@ -516,7 +515,7 @@ class Audit:
         """Weights (C,) that losses are read with; as the run has it unless `weighted` is given."""
         use_weights = self.config.score.weighted if weighted is None else weighted
         if not use_weights:
-            return np.ones(len(self.classes))
+            return np.ones(len(self.classes))  # and nothing is read
         return self._stored.training_weights(video, scorer)
 
     def _video_facts(self, video: str) -> tuple[float, float, float, float]:

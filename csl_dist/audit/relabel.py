@@ -17,12 +17,15 @@ from csl_dist.audit.revision import AuditStore
 from csl_dist.data.layouts import corrected_labels
 from csl_dist.data.splits import groups_of
 from csl_dist.errors import DataError
-from csl_dist.flag.decide import decide
+from csl_dist.flag.decide import Decision, decide_by_edits, decide_by_threshold
 from csl_dist.flag.edit_calibration import EditCalibration
-from csl_dist.flag.edit_rule import RULE_VERSION
+from csl_dist.flag.edit_rule import labelled_videos
 from csl_dist.flag.edits.files import Exchange
-from csl_dist.score.formulas import trajectory_scores
-from csl_dist.score.store import ScoreStore, version_of
+from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
+from csl_dist.predict.published import Trajectory
+from csl_dist.score.store import ScoreStore, Versions
+from csl_dist.score.table import SplitAnnotations
+from csl_dist.score.task import Scoring
 from csl_dist.storage.ledger import Unit
 from csl_dist.storage.requests import at_once
 from csl_dist.types import (
@@ -96,22 +99,10 @@ def relabel(root: str, labels: Path) -> Relabelled:
     for annotation in changed:
         for scorer in before.scorers:
             versions[scorer][annotation.video] = _write_scores(before, annotation, scorer, done)
-    calibration = before.calibration()
-    assert calibration is not None, "every audit has one"
     annotations = _annotations(before, changed)
     store = AuditStore(before.paths)
     trained = store.trained(before.revision)
-    decision = decide(
-        ScoreStore(before.paths.scores),
-        versions,
-        annotations,
-        before.settings,
-        classes=before.classes,
-        groups=groups_of(before.held_out_videos()),
-        trained=trained,
-        calibration=calibration,
-        trajectory_of=lambda scorer, video: before.log_probabilities(video, scorer=scorer),
-    )
+    decision = _decided_again(before, versions, annotations, trained)
     after = replace(
         record,
         made_from=fingerprint(record.made_from, versions),
@@ -122,8 +113,8 @@ def relabel(root: str, labels: Path) -> Relabelled:
         known_errors=_remaining(before.known_errors, changed, before.classes),
         labels=record.labels | {a.video: str(labels.absolute()) for a in changed},
         corrects=before.revision,
-        rule_version=RULE_VERSION if isinstance(calibration, EditCalibration) else None,
-        num_reviewed=len(calibration.reviews) if isinstance(calibration, EditCalibration) else 0,
+        rule_version=decision.rule_version,
+        num_reviewed=decision.num_reviewed,
     )
     number = store.publish(
         after,
@@ -135,6 +126,42 @@ def relabel(root: str, labels: Path) -> Relabelled:
         corrections=_corrections(before, changed, decision.flags),
     )
     return Relabelled(before=before, after=open_audit(root, revision=number))
+
+
+def _decided_again(
+    before: Audit,
+    versions: Versions,
+    annotations: SplitAnnotations,
+    trained: Sequence[LabelledVideo],
+) -> Decision:
+    """What the rule of an audit, by its own calibration, makes of other labels."""
+    calibration, classes = before.calibration(), before.classes
+    assert calibration is not None, "every audit has one"
+
+    def trajectory_of(scorer: str, video: str) -> Trajectory:
+        return before.log_probabilities(video, scorer=scorer)
+
+    if not isinstance(calibration, EditCalibration):
+        return decide_by_threshold(
+            ScoreStore(before.paths.scores),
+            versions,
+            annotations,
+            before.settings,
+            calibration,
+            trajectory_of,
+            classes=classes,
+        )
+    everyone = [a for part in annotations.values() for a in part]
+    held_out = labelled_videos(everyone, groups_of(before.held_out_videos()))
+    return decide_by_edits(
+        annotations[Split.AUDIT],
+        held_out,
+        OtherLabels([*trained, *held_out], num_classes=len(classes)),
+        trajectory_of,
+        calibration,
+        before.settings.flag,
+        classes=classes,
+    )
 
 
 def _annotations(audit: Audit, changed: Sequence[Annotation]) -> dict[Split, list[Annotation]]:
@@ -167,14 +194,16 @@ def changed_annotations(audit: Audit, labels: Path) -> list[Annotation]:
 
 def _write_scores(audit: Audit, annotation: Annotation, scorer: str, done: set[Unit]) -> str:
     """Scores of a video under its corrected labels, unless they are done; their version."""
-    config, store = audit.settings.score, ScoreStore(audit.paths.scores)
     trajectory = audit.log_probabilities(annotation.video, scorer=scorer)
-    class_weights_C = audit.class_weights(annotation.video, scorer=scorer)
-    weights_C = class_weights_C if config.weighted else np.ones_like(class_weights_C)
-    made = version_of(annotation, trajectory.fingerprint, weights_C, config)
-    if store.unit(annotation.video, scorer, made) not in done:
-        by_name = trajectory_scores(trajectory, annotation.labels_T, weights_C, config)
-        store.write(annotation, scorer, made, by_name, class_weights_C)
+    scoring = Scoring(
+        store=ScoreStore(audit.paths.scores),
+        scorer=scorer,
+        class_weights_C=audit.class_weights(annotation.video, scorer=scorer),
+        config=audit.settings.score,
+    )
+    made = scoring.version(annotation, trajectory.fingerprint)
+    if ScoreStore.unit(annotation.video, scorer, made) not in done:
+        scoring.write(annotation, made, scoring.by_name(annotation, trajectory))
     return made
 
 

@@ -10,17 +10,15 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from csl_dist.audit.damage import Damage, Kind, damage_of, forget, removed
 from csl_dist.audit.revision import AuditStore
 from csl_dist.errors import CslError, DamagedError, StorageError
 from csl_dist.features.catalog import CatalogEntry, catalog, damages, remove
 from csl_dist.predict.trajectories import TrajectoryStore
 from csl_dist.run import feature_storage
-from csl_dist.score.formulas import trajectory_scores
 from csl_dist.score.settings import AuditSettings
-from csl_dist.score.store import ScoreStore, version_of
+from csl_dist.score.store import ScoreStore
+from csl_dist.score.task import Scoring
 from csl_dist.storage.ledger import Unit
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.review_digest import TABLE, row_digest
@@ -249,14 +247,15 @@ def _rescore(paths: RunPaths, unit: Unit) -> bool:
         try:
             annotation, class_weights_C = store.read_annotation(video, scorer, unit.fingerprint)
             trajectory = TrajectoryStore(paths.scorer(scorer)).trajectory(video)
-            config = settings.score
-            weights_C = class_weights_C if config.weighted else np.ones_like(class_weights_C)
-            by_name = trajectory_scores(trajectory, annotation.labels_T, weights_C, config)
-            made = version_of(annotation, trajectory.fingerprint, weights_C, config)
+            scoring = Scoring(
+                store=store, scorer=scorer, class_weights_C=class_weights_C, config=settings.score
+            )
+            by_name = scoring.by_name(annotation, trajectory)
         except CslError:
             continue
+        made = scoring.version(annotation, trajectory.fingerprint)
         if made == unit.fingerprint:
-            store.write(annotation, scorer, made, by_name, class_weights_C)
+            scoring.write(annotation, made, by_name)
             return True
     store.remove([unit])
     return False

@@ -158,10 +158,8 @@ def _refuse_unread(what: What, given: list[str]) -> None:
 
 def _print_outlook(audit: "Audit", root: str) -> None:
     """What the flags promise, and what is not among them."""
-    from csl_dist.flag.edit_calibration import EditCalibration
-
     calibration = audit.calibration()
-    if not isinstance(calibration, EditCalibration):
+    if calibration is None or not audit.settings.flag.by_edits:
         return
     console.print(calibration.sentence(), markup=False, highlight=False)
     num_below = len(audit.flags(below=True))

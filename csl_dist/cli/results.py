@@ -113,12 +113,12 @@ def relabel(
             # An earlier command may have been killed between its audit and its report.
             write_report(open_audit(root))
             raise
-    corrections, rule = made.corrections, made.after.settings.flag.rule
-    console.print(corrections_table(corrections, rule=rule, width=console.width))
+    corrections, by_edits = made.corrections, made.after.settings.flag.by_edits
+    console.print(corrections_table(corrections, by_edits=by_edits, width=console.width))
     lower = corrections.score_after < corrections.score_before
     say(
         f"corrected: {len(lower)} spans in {corrections.video.nunique()} videos; "
-        f"{int(lower.sum())} are less suspicious now, {_outcome(corrections, rule)}"
+        f"{int(lower.sum())} are less suspicious now, {_outcome(corrections, by_edits=by_edits)}"
     )
     for exchange in made.settled_exchanges:
         say(f"{exchange.one} and {exchange.other} no longer seem to have each other's labels")
@@ -135,10 +135,10 @@ def relabel(
     say(f"audit {number}: {write_report(made.after)}; audit {earlier} stays: --revision {earlier}")
 
 
-def _outcome(corrections: "pd.DataFrame", rule: str) -> str:
+def _outcome(corrections: "pd.DataFrame", *, by_edits: bool) -> str:
     """How many corrected spans are no longer in doubt, of those that were."""
     below, flagged = corrections.below_threshold, corrections.was_flagged
-    if rule != "edits":
+    if not by_edits:
         return f"{int(below.sum())} are below the threshold"
     if not flagged.any():
         return "none was flagged before"

@@ -255,7 +255,7 @@ def rm_trajectories(
     from csl_dist.storage.paths import RunPaths
     from csl_dist.storage.url import Storage, key_part
 
-    removed = [(video, store) for _, video, store in _published(root) if video in videos]
+    removed = [(video, store) for video, store in _published(root) if video in videos]
     unknown = sorted(set(videos) - {video for video, _ in removed})
     if unknown:
         raise DataError(f"{root} has no trajectory of {', '.join(map(repr, unknown))}")
@@ -265,8 +265,8 @@ def rm_trajectories(
     say(f"removed {len(removed)} trajectories")
 
 
-def _published(root: str) -> Iterator[tuple[str, str, "TrajectoryStore"]]:
-    """Scorer, video and store of every trajectory of a run."""
+def _published(root: str) -> Iterator[tuple[str, "TrajectoryStore"]]:
+    """Video and store of every trajectory of a run."""
     from csl_dist.audit.reader import open_audit
     from csl_dist.data.planted import copy_id
     from csl_dist.predict.trajectories import TrajectoryStore
@@ -279,4 +279,4 @@ def _published(root: str) -> Iterator[tuple[str, str, "TrajectoryStore"]]:
         for video in audit.held_out_videos():
             for name in (video.id, copy_id(video.id)):
                 if key_part(name) in known:
-                    yield scorer, name, store
+                    yield name, store

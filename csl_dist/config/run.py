@@ -98,7 +98,7 @@ class RunConfig:
 
 def num_swapped_copies(config: RunConfig) -> int:
     """About how many videos are predicted once more with two steps swapped."""
-    return 0 if config.flag.rule == "edits" else config.audit.swapped_copies
+    return 0 if config.flag.by_edits else config.audit.swapped_copies
 
 
 def with_absolute_paths(config: RunConfig) -> RunConfig:

@@ -351,6 +351,11 @@ class FlagConfig:
     """For `edits`: share of steps that are thought to be wrong, which boundaries and order do not
     count in; None: told from how many more findings score high than in labels without errors."""
 
+    @property
+    def by_edits(self) -> bool:
+        """Whether the rule is `edits`; all others compare a score of frames with a threshold."""
+        return self.rule == "edits"
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AuditConfig:

@@ -14,7 +14,7 @@ import numpy as np
 from csl_dist.data.placing import Amount, free_spans
 from csl_dist.data.segments import Segment, neighbour_pairs, segments_of
 from csl_dist.errors import DataError
-from csl_dist.types import UNLABELLED, BoolArray, FloatArray, IntArray
+from csl_dist.types import UNLABELLED, FloatArray, IntArray
 
 
 class PlantedKind(StrEnum):
@@ -64,13 +64,6 @@ class PlantedLabels:
     labels_T: IntArray
     order_T: IntArray
     errors: tuple[PlantedSpan, ...]
-
-    def wrong_T(self) -> BoolArray:
-        """Frames (T,) that an error covers."""
-        wrong_T = np.zeros(len(self.labels_T), dtype=bool)
-        for error in self.errors:
-            wrong_T[error.start : error.stop] = True
-        return wrong_T
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,27 +123,7 @@ def untouched(labels_T: IntArray) -> PlantedLabels:
     return PlantedLabels(labels_T=labels_T, order_T=np.arange(len(labels_T)), errors=())
 
 
-def mixed_up_files(lengths: Mapping[str, int], *, num_pairs: int, seed: int) -> dict[str, str]:
-    """Videos that get another one's label file: pairs of like length, each video in one at most.
-
-    Labels of a longer file are cut, those of a shorter one end early; see `foreign_labels`.
-    """
-    rng = np.random.default_rng(seed)
-    left = set(lengths)
-    taken: dict[str, str] = {}
-    for video in rng.permutation(sorted(lengths)).tolist():
-        if len(taken) == 2 * num_pairs or len(left) < 2:
-            break
-        if video not in left:
-            continue
-        left.remove(video)
-        other = min(sorted(left), key=lambda v: abs(lengths[v] - lengths[video]))
-        left.remove(other)
-        taken |= {video: other, other: video}
-    return taken
-
-
-def foreign_labels(labels_T: IntArray, num_frames: int) -> IntArray:
+def labels_for_length(labels_T: IntArray, num_frames: int) -> IntArray:
     """Another video's labels for `num_frames` frames: cut, or the last one held to the end."""
     if len(labels_T) >= num_frames:
         return labels_T[:num_frames].copy()

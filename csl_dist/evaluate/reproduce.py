@@ -12,7 +12,13 @@ from csl_dist.evaluate.metrics import Metrics, ranking, truth_of_kind
 from csl_dist.evaluate.paper import STRATEGIES
 from csl_dist.measures import SMOOTHED
 from csl_dist.predict.plan import store_of
-from csl_dist.score.formulas import chosen_rows, frame_losses, smooth, trajectory_blocks
+from csl_dist.score.formulas import (
+    chosen_rows,
+    frame_losses,
+    loss_weights,
+    smooth,
+    trajectory_blocks,
+)
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.url import Storage
 from csl_dist.training.inputs import Inputs
@@ -149,7 +155,8 @@ def other_noise(inputs: Inputs, scorer: str) -> dict[str, dict[str, Metrics]]:
 def _losses(inputs: Inputs, scorer: str, annotation: Annotation) -> tuple[FloatArray, list[int]]:
     """Losses (E, T) of a video's labels under all checkpoints, and their epochs."""
     fold = inputs.run.dataset.folds_by_video()[annotation.video]
-    weights_C = inputs.checkpoints.loss_weights(scorer, fold)
+    class_weights_C = inputs.checkpoints.class_weights(scorer, fold)
+    weights_C = loss_weights(class_weights_C, inputs.run.config.score)
     trajectory = store_of(inputs, scorer).trajectory(annotation.video)
     parts = [
         frame_losses(logp_ETC, annotation.labels_T[frames], weights_C)

@@ -124,7 +124,7 @@ def _frame_scores(
     store: AuditStore, number: int, annotations: list[Annotation]
 ) -> Iterator[tuple[str, str, Scores]]:
     """Those that the rule `edits` gives to frames; none by other rules."""
-    if store.record(number).settings.scorer != COMMITTEE:
+    if not store.record(number).settings.has_frame_scores:
         return
     frames = store.frame_scores(number)
     for name in FRAME_SCORES:

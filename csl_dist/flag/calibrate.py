@@ -1,4 +1,4 @@
-"""Calibrate a run's rule: plant errors in videos whose labels are believed right, and flag them.
+"""Calibrate a threshold: plant errors in videos whose labels are believed right, and flag them.
 
 Renaming spans changes labels alone, and trajectories hold none, so that no model is needed. Steps
 that are swapped look otherwise to a model that sees context: copies of some videos are predicted
@@ -8,21 +8,17 @@ beside them, by the same checkpoints.
 from collections.abc import Sequence
 
 from csl_dist.data.planted import PlantedVideo, planted_videos
-from csl_dist.data.splits import groups_of
 from csl_dist.flag.calibration import (
-    AnyCalibration,
     Calibration,
     FoundSwaps,
     calibration,
     found_swaps,
     judge_from,
 )
-from csl_dist.flag.edit_rule import TrajectoryOf, labelled_videos, learnt_edits
-from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
 from csl_dist.flag.rules import APPEARANCE, KindJudge, suspicious_spans, thresholds
 from csl_dist.measures import base_and_smoothing
 from csl_dist.predict.plan import store_of
-from csl_dist.score.formulas import smoothed_as_named, trajectory_scores
+from csl_dist.score.formulas import loss_weights, smoothed_as_named, trajectory_scores
 from csl_dist.score.settings import AuditSettings
 from csl_dist.score.store import ScoreStore, Versions
 from csl_dist.score.table import (
@@ -38,42 +34,6 @@ from csl_dist.types import Annotation, ErrorKind, FloatArray, Span, Split
 
 Flagged = dict[str, Sequence[Span]]
 """Flagged spans by video."""
-
-
-def make_calibration(
-    inputs: Inputs,
-    versions: Versions,
-    settings: AuditSettings,
-    trajectory_of: TrajectoryOf,
-    others: OtherLabels | None = None,
-) -> AnyCalibration:
-    """What the rule makes of errors planted in held-out videos; `others` where they are counted."""
-    if settings.flag.rule != "edits":
-        return threshold_calibration(inputs, versions, settings)
-    return learnt_edits(
-        _held_out_labels(inputs),
-        others or counted_labels(inputs),
-        trajectory_of,
-        scorers=settings.scorers,
-        num_classes=len(inputs.run.dataset.classes),
-    )
-
-
-def counted_labels(inputs: Inputs) -> OtherLabels:
-    """What the labels of all videos say, those that are trained on among them."""
-    videos = [*trained_labels(inputs), *_held_out_labels(inputs)]
-    return OtherLabels(videos, num_classes=len(inputs.run.dataset.classes))
-
-
-def _held_out_labels(inputs: Inputs) -> list[LabelledVideo]:
-    held_out = [a for split in (Split.AUDIT, Split.VAL) for a in inputs.labels.in_split(split)]
-    return labelled_videos(held_out, groups_of(inputs.run.dataset.videos))
-
-
-def trained_labels(inputs: Inputs) -> list[LabelledVideo]:
-    """Labels of the videos that are trained on and not audited: they tell of order, too."""
-    trained = inputs.labels.in_split(Split.TRAIN)
-    return labelled_videos(trained, groups_of(inputs.run.dataset.videos))
 
 
 def threshold_calibration(
@@ -157,7 +117,8 @@ def _mislabelled_scores(
         if scorer is None:
             continue
         weights = {
-            f.index: inputs.checkpoints.loss_weights(scorer, f.index) for f in run.dataset.folds
+            f.index: loss_weights(inputs.checkpoints.class_weights(scorer, f.index), settings.score)
+            for f in run.dataset.folds
         }
         store, scores[scorer] = store_of(inputs, scorer), {}
         for planted in videos:

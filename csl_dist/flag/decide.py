@@ -1,14 +1,15 @@
-"""Thresholds and flags from scores: one function, for `audit` and `relabel` alike."""
+"""What an audit decides: a function for each kind of rule, for `audit` and `relabel` alike."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 from functools import partial
 
 import pandas as pd
 
-from csl_dist.flag.calibration import AnyCalibration
+from csl_dist.config import FlagConfig
+from csl_dist.flag.calibration import AnyCalibration, Calibration
 from csl_dist.flag.edit_calibration import EditCalibration
-from csl_dist.flag.edit_rule import EachVideo, TrajectoryOf, edit_flags, labelled_videos, one_by_one
+from csl_dist.flag.edit_rule import RULE_VERSION, EachVideo, TrajectoryOf, edit_flags, one_by_one
 from csl_dist.flag.edits.conventions import Convention
 from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
 from csl_dist.flag.facts import video_facts
@@ -26,77 +27,85 @@ from csl_dist.score.formulas import late_probabilities
 from csl_dist.score.settings import AuditSettings
 from csl_dist.score.store import ScoreStore, Versions
 from csl_dist.score.table import ScoreTable, SplitAnnotations, read_score_tables
-from csl_dist.types import Flag, FloatArray, Split
+from csl_dist.types import Annotation, Flag, FloatArray, Split
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What a rule makes of scores and trajectories."""
+    """What a rule makes of scores and trajectories; what it does not know stays empty."""
 
-    thresholds: dict[str, float]
-    """Of the frame score, by video; empty by the rule `edits`, which has none."""
-    scales: tuple[tuple[float, float], tuple[float, float]] | None
     flags: pd.DataFrame
-    below: pd.DataFrame
-    """By the rule `edits`: what lies below the line, next to be looked at; else empty."""
-    frames: dict[str, FloatArray]
-    """By the rule `edits`: scores (2, T) of frames by video, as in `measures.FRAME_SCORES`."""
     calibration: AnyCalibration
     """As given; of the rule `edits` with what these flags promise."""
-    conventions: list[Convention]
-    """By the rule `edits`: disagreements that are the same in most videos, told once."""
-    mixed_up: dict[str, str]
-    """By the rule `edits`: videos that seem to have each other's labels."""
     facts: pd.DataFrame
     """What each audited video is as a whole."""
 
+    # By a threshold.
+    thresholds: dict[str, float] = field(default_factory=dict)
+    """Of the frame score, by video."""
+    scales: tuple[tuple[float, float], tuple[float, float]] | None = None
 
-def decide(
+    # By the rule `edits`.
+    rule_version: int | None = None
+    num_reviewed: int = 0
+    """Spans on which decisions of reviewers went in."""
+    below: pd.DataFrame = field(default_factory=lambda: ranked([]))
+    """What lies below the line, next to be looked at."""
+    frames: dict[str, FloatArray] = field(default_factory=dict)
+    """Scores (2, T) of frames by video, as in `measures.FRAME_SCORES`."""
+    conventions: list[Convention] = field(default_factory=list)
+    """Disagreements that are the same in most videos, told once."""
+    mixed_up: dict[str, str] = field(default_factory=dict)
+    """Videos that seem to have each other's labels."""
+
+
+def decide_by_edits(
+    audited: Sequence[Annotation],
+    held_out: Sequence[LabelledVideo],
+    others: OtherLabels,
+    trajectory_of: TrajectoryOf,
+    calibration: EditCalibration,
+    config: FlagConfig,
+    *,
+    classes: tuple[str, ...],
+    each: EachVideo = one_by_one,
+) -> Decision:
+    """Flags what the rule `edits` would change; see `edit_flags`."""
+    edits = edit_flags(
+        audited,
+        held_out,
+        others,
+        trajectory_of,
+        calibration,
+        config,
+        classes=classes,
+        each=each,
+    )
+    row = FRAME_SCORES.index(SUSPICION)
+    return Decision(
+        flags=ranked(edits.flags),
+        calibration=edits.calibration,
+        facts=video_facts(audited, {v: scores[row] for v, scores in edits.frames.items()}),
+        rule_version=RULE_VERSION,
+        num_reviewed=len(calibration.reviews),
+        below=ranked(edits.below, first=len(edits.flags) + 1),
+        frames=edits.frames,
+        conventions=edits.conventions,
+        mixed_up=edits.mixed_up,
+    )
+
+
+def decide_by_threshold(
     store: ScoreStore,
     versions: Versions,
     annotations: SplitAnnotations,
     settings: AuditSettings,
+    calibration: Calibration,
+    trajectory_of: TrajectoryOf,
     *,
     classes: tuple[str, ...],
-    groups: Mapping[str, str],
-    trained: Sequence[LabelledVideo],
-    calibration: AnyCalibration,
-    trajectory_of: TrajectoryOf,
-    others: OtherLabels | None = None,
-    each: EachVideo = one_by_one,
 ) -> Decision:
-    """Flags suspicious spans of the audit videos.
-
-    `groups` of all held-out videos by id; `trained` are labels of the training videos, from which
-    the rule `edits` knows the order of steps as well, `others` both where they are counted already,
-    and `each` is how it looks at many videos.
-    """
-    if isinstance(calibration, EditCalibration):
-        held_out = labelled_videos((a for part in annotations.values() for a in part), groups)
-        edits = edit_flags(
-            annotations[Split.AUDIT],
-            held_out,
-            others or OtherLabels([*trained, *held_out], num_classes=len(classes)),
-            trajectory_of,
-            calibration,
-            settings.flag,
-            classes=classes,
-            each=each,
-        )
-        return Decision(
-            thresholds={},
-            scales=None,
-            flags=ranked(edits.flags),
-            below=ranked(edits.below, first=len(edits.flags) + 1),
-            frames=edits.frames,
-            calibration=edits.calibration,
-            conventions=edits.conventions,
-            mixed_up=edits.mixed_up,
-            facts=video_facts(
-                annotations[Split.AUDIT],
-                {v: scores[FRAME_SCORES.index(SUSPICION)] for v, scores in edits.frames.items()},
-            ),
-        )
+    """Flags spans of the audit videos whose frames score high."""
     tables = read_score_tables(store, versions, annotations, settings)
     audit, scorer = tables[Split.AUDIT], settings.scorer
     by_video = {a.video: audit.scores[scorer][a.video] for a in audit.annotations}
@@ -111,15 +120,11 @@ def decide(
         )
         scales = astuple(of_context), astuple(of_frames)
     return Decision(
+        flags=ranked(flags),
+        calibration=calibration,
+        facts=video_facts(audit.annotations, by_video),
         thresholds=taus,
         scales=scales,
-        flags=ranked(flags),
-        below=ranked([]),
-        frames={},
-        calibration=calibration,
-        conventions=[],
-        mixed_up={},
-        facts=video_facts(audit.annotations, by_video),
     )
 
 

@@ -12,9 +12,9 @@ from csl_dist.flag.edits.edit import EditKind
 from csl_dist.flag.edits.emission import LateView, Preference, emission_of
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.findings import NO_EDIT, PREFERENCE_WEIGHT
+from csl_dist.flag.edits.fitting import Learnt
 from csl_dist.flag.edits.lists import LIST_OF, ListName
 from csl_dist.flag.edits.probability import SHIPPED, EditModel, expected_right
-from csl_dist.flag.edits.rehearsal import Rehearsal
 from csl_dist.types import Flag, FloatArray, IntArray
 
 BY_HIGH_FINDINGS = "by how many findings score high"
@@ -114,7 +114,7 @@ class EditCalibration:
 
     families: tuple[str, ...]
     """The scorers of the committee."""
-    rehearsal: Rehearsal
+    learnt: Learnt
     reviews: dict[ReviewedSpan, Verdict] = field(default_factory=dict)
     """What reviewers say of spans."""
     promise: Promise | None = None
@@ -122,27 +122,26 @@ class EditCalibration:
 
     def preference_of(self, families: Sequence[LateView], labels_T: IntArray) -> FloatArray:
         """The part of suspicion (T,) that models alone decide: of frames that no edit covers."""
-        emission = emission_of(families, self.rehearsal.temperatures)
-        preferred_T = self.rehearsal.preference.of(emission.logp_TC, labels_T)
+        emission = emission_of(families, self.learnt.temperatures)
+        preferred_T = self.learnt.preference.of(emission.logp_TC, labels_T)
         score_T: FloatArray = NO_EDIT + PREFERENCE_WEIGHT * preferred_T
         return score_T
 
     def as_json(self) -> dict[str, Any]:
-        learnt = self.rehearsal
         models = {
             kind: {
                 "offset": model.offset,
                 "weights": dict(zip(COLUMNS, model.weights_K.tolist(), strict=True)),
             }
-            for kind, model in learnt.models.items()
+            for kind, model in self.learnt.models.items()
         }
         return {
             "rule": "edits",
-            "temperatures": dict(zip(self.families, learnt.temperatures, strict=True)),
+            "temperatures": dict(zip(self.families, self.learnt.temperatures, strict=True)),
             "models": models,
-            "preference": asdict(learnt.preference),
-            "planted_in": learnt.num_videos,
-            "planted_errors": learnt.num_errors,
+            "preference": asdict(self.learnt.preference),
+            "planted_in": self.learnt.num_videos,
+            "planted_errors": self.learnt.num_errors,
             "reviews": [[*span, asdict(self.reviews[span])] for span in sorted(self.reviews)],
             "promise": self.promise and asdict(self.promise),
         }
@@ -161,7 +160,7 @@ class EditCalibration:
         }
         return cls(
             families=tuple(data["temperatures"]),
-            rehearsal=Rehearsal(
+            learnt=Learnt(
                 temperatures=tuple(data["temperatures"].values()),
                 models=models,
                 preference=Preference(**data["preference"]),
@@ -174,8 +173,7 @@ class EditCalibration:
 
     def sentence(self) -> str:
         how = (
-            f"fitted on {self.rehearsal.num_errors} errors planted in "
-            f"{self.rehearsal.num_videos} videos"
+            f"fitted on {self.learnt.num_errors} errors planted in {self.learnt.num_videos} videos"
         )
         if self.reviews:
             num = len(self.reviews)

@@ -3,14 +3,13 @@
 `video_findings` needs a video's labels, its emission and what was learnt, and could run anywhere.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from csl_dist.config import FlagConfig
 from csl_dist.flag.edit_calibration import EditCalibration
-from csl_dist.flag.edit_reviews import Decisions, Verdict
 from csl_dist.flag.edits.edit import Edit, EditKind
 from csl_dist.flag.edits.emission import Emission
 from csl_dist.flag.edits.evidence import COLUMNS
@@ -25,9 +24,9 @@ from csl_dist.flag.edits.findings import (
     log_odds_of,
     resolved,
 )
+from csl_dist.flag.edits.fitting import weighed_edits
 from csl_dist.flag.edits.lists import LIST_OF, ListName
 from csl_dist.flag.edits.probability import LEAST_LOG_ODDS
-from csl_dist.flag.edits.rehearsal import weighed_edits
 from csl_dist.flag.edits.statistics import Statistics
 from csl_dist.types import (
     UNLABELLED,
@@ -60,25 +59,43 @@ KIND_OF = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PossibleFlag:
+    """A finding that is worth a look, whether it will be flagged or lies below the line."""
+
+    flag: Flag
+    """Without a probability; its score are the log-odds of the finding."""
+    is_wrong: bool | None
+    """Whether reviewers found that the labels are wrong there; None where they did not say."""
+    is_open: bool
+    """Whether labels are still those that reviewers saw, where they saw any."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VideoFindings:
     """What could be flagged in one video, before it is known how many errors there are."""
 
-    flags: list[Flag]
-    """All that is worth a look, whether it will be flagged or lies below the line."""
-    verdicts: list[bool | None]
-    """Whether reviewers found that the labels are wrong there, by flag; None where they did not
-    say."""
+    video: str
+    possible: list[PossibleFlag]
     suspicion_T: FloatArray
     """The score of its frames: the largest log-odds of a change of steps or boundaries there, and
     how much models prefer another label. NaN without a label."""
     log_odds: dict[ListName, FloatArray]
     """Of every finding (N,), by list."""
-    reviewed: Decisions
-    """Findings that were reviewed, under the labels as they are."""
     num_segments: int
     """Labelled ones."""
     file_gains: dict[str, float]
     """What the video gains by the labels of others; empty where its own fit."""
+
+    def reviewed(self, name: ListName) -> list[tuple[float, bool]]:
+        """Log-odds of a list's findings that were reviewed, and whether each is an error.
+
+        Only of those whose labels are still as reviewers saw them.
+        """
+        return [
+            (one.flag.score, one.is_wrong)
+            for one in self.possible
+            if one.flag.list == name and one.is_open and one.is_wrong is not None
+        ]
 
 
 def video_findings(
@@ -91,78 +108,49 @@ def video_findings(
     classes: tuple[str, ...],
     labels: Mapping[str, IntArray],
 ) -> VideoFindings:
-    """Findings of one video, each as a flag that has no probability yet.
+    """Findings of one video, those that are worth a look as flags that have no probability yet.
 
     `labels` of all audited videos, to see whether another one's would fit better.
     """
+    video, labels_T = annotation.video, annotation.labels_T
     fps, frame_length = rate_of(annotation), frame_seconds(annotation.times_T)
-    first_labels = annotation.labels_T[run_starts(annotation.labels_T)]
-    num_segments = int(np.count_nonzero(first_labels != UNLABELLED))
-    edits, evidence_NK = weighed_edits(annotation.labels_T, emission, statistics, fps=fps)
-    log_odds_N = log_odds_of(edits, evidence_NK, calibration.rehearsal.models)
-    found = resolved(
-        edits,
-        evidence_NK,
-        log_odds_N,
-        fps=fps,
-        tolerance_seconds=config.tolerance_seconds,
+    edits, evidence_NK = weighed_edits(labels_T, emission, statistics, fps=fps)
+    log_odds_N = log_odds_of(edits, evidence_NK, calibration.learnt.models)
+    kept = resolved(
+        edits, evidence_NK, log_odds_N, fps=fps, tolerance_seconds=config.tolerance_seconds
     )
-    lists = {
-        name: [with_doubt(f, statistics) for f in found if f.list_name is name] for name in ListName
-    }
-
-    def verdict_on(finding: Finding) -> Verdict | None:
-        edit = finding.edit
-        return calibration.reviews.get((annotation.video, edit.start, edit.stop))
-
-    def is_wrong(finding: Finding) -> bool | None:
-        verdict = verdict_on(finding)
-        if verdict is None:
-            return None
-        return verdict.is_wrong(finding.list_name, annotation.labels_T, classes)
-
-    def is_open(finding: Finding) -> bool:
-        verdict = verdict_on(finding)
-        return verdict is None or verdict.is_open(annotation.labels_T, classes)
-
+    found = [with_doubt(finding, statistics) for finding in kept]
+    lists = {name: [f for f in found if f.list_name is name] for name in ListName}
     worth_a_look = [f for own in lists.values() for f in own if f.log_odds > LEAST_LOG_ODDS]
-    rows = [i for i, edit in enumerate(edits) if not is_swap(edit)]
-    suspicion_T = frame_log_odds(
-        [edits[i] for i in rows], log_odds_N[rows], annotation.num_frames
-    ) + PREFERENCE_WEIGHT * calibration.rehearsal.preference.of(
-        emission.logp_TC, annotation.labels_T
-    )
+    preferred_T = calibration.learnt.preference.of(emission.logp_TC, labels_T)
+
+    def possible(finding: Finding) -> PossibleFlag:
+        edit, name = finding.edit, finding.list_name
+        verdict = calibration.reviews.get((video, edit.start, edit.stop))
+        return PossibleFlag(
+            flag=_flag(finding, annotation, emission, classes, fps=fps, frame_length=frame_length),
+            is_wrong=None if verdict is None else verdict.is_wrong(name, labels_T, classes),
+            is_open=verdict is None or verdict.is_open(labels_T, classes),
+        )
+
+    is_misfit = fits_badly(emission.logp_TC, labels_T)
     return VideoFindings(
-        flags=[
-            _flag(
-                f,
-                annotation,
-                emission,
-                classes,
-                fps=fps,
-                frame_length=frame_length,
-                doubt=doubt_of(f, statistics),
-            )
-            for f in worth_a_look
-        ],
-        verdicts=[is_wrong(f) for f in worth_a_look],
-        suspicion_T=np.where(annotation.labels_T == UNLABELLED, np.nan, suspicion_T),
+        video=video,
+        possible=[possible(finding) for finding in worth_a_look],
+        suspicion_T=_suspicion(edits, log_odds_N, preferred_T, labels_T),
         log_odds={name: np.array([f.log_odds for f in own]) for name, own in lists.items()},
-        reviewed={
-            name: [
-                (f.log_odds, wrong)
-                for f in worth_a_look
-                if f.list_name is name and is_open(f) and (wrong := is_wrong(f)) is not None
-            ]
-            for name in ListName
-        },
-        num_segments=num_segments,
-        file_gains=(
-            file_gains(annotation.video, emission.logp_TC, labels)
-            if fits_badly(emission.logp_TC, annotation.labels_T)
-            else {}
-        ),
+        num_segments=int(np.count_nonzero(labels_T[run_starts(labels_T)] != UNLABELLED)),
+        file_gains=file_gains(video, emission.logp_TC, labels) if is_misfit else {},
     )
+
+
+def _suspicion(
+    edits: Sequence[Edit], log_odds_N: FloatArray, preferred_T: FloatArray, labels_T: IntArray
+) -> FloatArray:
+    """The score (T,) of frames, by their best edit but swaps, and by what models prefer."""
+    rows = [i for i, edit in enumerate(edits) if not is_swap(edit)]
+    best_T = frame_log_odds([edits[i] for i in rows], log_odds_N[rows], len(labels_T))
+    return np.where(labels_T == UNLABELLED, np.nan, best_T + PREFERENCE_WEIGHT * preferred_T)
 
 
 def doubt_of(finding: Finding, statistics: Statistics) -> str | None:
@@ -182,9 +170,11 @@ def doubt_of(finding: Finding, statistics: Statistics) -> str | None:
 
 
 def with_doubt(finding: Finding, statistics: Statistics) -> Finding:
-    """A finding with the log-odds that are left where it is ambiguous."""
-    discount = 0.0 if doubt_of(finding, statistics) is None else AMBIGUOUS_DISCOUNT
-    return replace(finding, log_odds=finding.log_odds - discount)
+    """A finding with what makes it ambiguous, if anything, and the log-odds that are left then."""
+    doubt = doubt_of(finding, statistics)
+    if doubt is None:
+        return finding
+    return replace(finding, doubt=doubt, log_odds=finding.log_odds - AMBIGUOUS_DISCOUNT)
 
 
 def _flag(
@@ -195,10 +185,9 @@ def _flag(
     *,
     fps: float,
     frame_length: float,
-    doubt: str | None,
 ) -> Flag:
     """`frame_length` in seconds, which takes a sort of all times, as `fps` does."""
-    edit = finding.edit
+    edit, doubt = finding.edit, finding.doubt
     why = describe(finding, classes, fps=fps)
     if doubt is not None:
         why = f"{why} {doubt}: look, but take no fix for granted."

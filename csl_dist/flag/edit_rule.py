@@ -12,12 +12,13 @@ import numpy as np
 from csl_dist.config import FlagConfig
 from csl_dist.errors import DataError
 from csl_dist.flag.edit_calibration import BY_HIGH_FINDINGS, EditCalibration, Promise
-from csl_dist.flag.edit_findings import VideoFindings, video_findings
+from csl_dist.flag.edit_findings import PossibleFlag, VideoFindings, video_findings
 from csl_dist.flag.edit_reviews import Decisions, earlier_decisions
 from csl_dist.flag.edits.conventions import Convention, conventions_of
 from csl_dist.flag.edits.emission import LateView, emission_of, first_late, late_view
 from csl_dist.flag.edits.files import best_files
 from csl_dist.flag.edits.findings import SHARED, overlap_of_shorter
+from csl_dist.flag.edits.fitting import learnt_from_planted
 from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
 from csl_dist.flag.edits.lists import ListName
 from csl_dist.flag.edits.order import order_scores
@@ -30,7 +31,6 @@ from csl_dist.flag.edits.probability import (
     move_by_reviews,
     move_to_share,
 )
-from csl_dist.flag.edits.rehearsal import rehearse
 from csl_dist.predict.published import Trajectory
 from csl_dist.score.formulas import trajectory_blocks
 from csl_dist.types import UNLABELLED, Annotation, Flag, FloatArray, IntArray, rate_of
@@ -78,7 +78,7 @@ class VideoLook:
         families = read_families(annotation.video, self.calibration.families, self.trajectory_of)
         return video_findings(
             annotation,
-            emission_of(families, self.calibration.rehearsal.temperatures),
+            emission_of(families, self.calibration.learnt.temperatures),
             self.others.about(annotation.video),
             self.calibration,
             self.config,
@@ -129,13 +129,13 @@ def learnt_edits(
         raise DataError("the dataset has one class alone, so that no label can be another's")
     if not any((video.labels_T != UNLABELLED).any() for video in videos):
         raise DataError("the videos to audit have no labelled frame, so that nothing has a score")
-    rehearsal = rehearse(
+    learnt = learnt_from_planted(
         videos,
         lambda video: read_families(video, scorers, trajectory_of),
         others,
         num_classes=num_classes,
     )
-    return EditCalibration(families=scorers, rehearsal=rehearsal)
+    return EditCalibration(families=scorers, learnt=learnt)
 
 
 def edit_flags(
@@ -185,15 +185,12 @@ def edit_flags(
             BY_HIGH_FINDINGS if config.expected_error_rate is None else "by expected_error_rate"
         ),
     )
-    gains = {a.video: own.file_gains for a, own in zip(audited, found, strict=True)}
+    gains = {own.video: own.file_gains for own in found}
     return EditDecision(
         flags=flags,
         below=below,
         conventions=conventions,
-        frames={
-            a.video: np.stack([own.suspicion_T, order[a.video]])
-            for a, own in zip(audited, found, strict=True)
-        },
+        frames={own.video: np.stack([own.suspicion_T, order[own.video]]) for own in found},
         calibration=replace(calibration, promise=promise),
         mixed_up={m.video: m.other for m in best_files(gains).values() if m.takes_back},
     )
@@ -206,17 +203,15 @@ def _chosen(
 
     What reviewers found to be right goes, and what they found to be wrong is sure.
     """
-    both = zip(found.flags, found.verdicts, strict=True)
-    judged = [(flag, wrong) for flag, wrong in both if wrong is not False]
-    flags = _with_probabilities(judged, beliefs)
-    steps = [flag for flag in flags if flag.list == ListName.STEPS and _is_likely(flag)]
+    judged = _with_probabilities([p for p in found.possible if p.is_wrong is not False], beliefs)
+    steps = [p.flag for p in judged if p.flag.list == ListName.STEPS and _is_likely(p.flag)]
     # A wrong name makes the order around it odd, too: told once, as what it is.
     told = [
-        flag
-        for flag, (_, wrong) in zip(flags, judged, strict=True)
-        if flag.list == ListName.STEPS
-        or wrong
-        or all(overlap_of_shorter(flag.span, step.span) <= SHARED for step in steps)
+        p.flag
+        for p in judged
+        if p.flag.list == ListName.STEPS
+        or p.is_wrong
+        or all(overlap_of_shorter(p.flag.span, step.span) <= SHARED for step in steps)
     ]
     return [f for f in told if _is_likely(f)], [f for f in told if not _is_likely(f)]
 
@@ -226,23 +221,19 @@ def _is_likely(flag: Flag) -> bool:
 
 
 def _with_probabilities(
-    judged: Sequence[tuple[Flag, bool | None]], beliefs: Mapping[ListName, "Belief"]
-) -> list[Flag]:
-    """Flags whose score are the log-odds of an error: the same scale in every list.
-
-    Each comes with whether reviewers found it right; None where they did not say.
-    """
-    flags = [flag for flag, _ in judged]
-    log_odds_N = np.array([flag.score for flag in flags])
-    list_N = np.array([flag.list for flag in flags], dtype=object)
-    probability_N = np.array([bool(wrong) for _, wrong in judged], dtype=float)
+    judged: Sequence[PossibleFlag], beliefs: Mapping[ListName, "Belief"]
+) -> list[PossibleFlag]:
+    """The same whose score are the log-odds of an error: on one scale in every list."""
+    log_odds_N = np.array([one.flag.score for one in judged])
+    list_N = np.array([one.flag.list for one in judged], dtype=object)
+    probability_N = np.array([bool(one.is_wrong) for one in judged], dtype=float)
     for name, belief in beliefs.items():
         open_N = (list_N == name) & (probability_N == 0)
         probability_N[open_N] = belief.probability(log_odds_N[open_N])
     return [
-        replace(flag, probability=probability, score=score)
-        for flag, probability, score in zip(
-            flags, probability_N.tolist(), logit(probability_N).tolist(), strict=True
+        replace(one, flag=replace(one.flag, probability=probability, score=score))
+        for one, probability, score in zip(
+            judged, probability_N.tolist(), logit(probability_N).tolist(), strict=True
         )
     ]
 
@@ -288,13 +279,13 @@ def _belief(
     rate = config.expected_error_rate
     if rate is not None and name is ListName.STEPS and len(every_N):
         belief = belief.told(rate, every_N, sum(own.num_segments for own in found))
-    decisions = [*earlier[name], *(one for own in found for one in own.reviewed[name])]
+    decisions = [*earlier[name], *(one for own in found for one in own.reviewed(name))]
     return belief.reviewed(decisions) if decisions else belief
 
 
 def _expected_errors(found: Sequence[VideoFindings], steps: Belief) -> float:
     """Wrong steps: by probability, and where reviewers decided, by what they found."""
-    decisions = [one for own in found for one in own.reviewed[ListName.STEPS]]
+    decisions = [one for own in found for one in own.reviewed(ListName.STEPS)]
     by_model_R = steps.probability(np.array([log_odds for log_odds, _ in decisions]))
     right = sum(wrong for _, wrong in decisions)
     every_N = steps.probability(_log_odds(found, ListName.STEPS))

@@ -16,12 +16,19 @@ from csl_dist.cluster.session import connect, get_all
 from csl_dist.cluster.stage import Stage
 from csl_dist.config import RunConfig
 from csl_dist.data.splits import groups_of
-from csl_dist.flag.calibrate import counted_labels, make_calibration, trained_labels
-from csl_dist.flag.decide import decide
-from csl_dist.flag.edit_calibration import EditCalibration
+from csl_dist.flag.calibrate import threshold_calibration
+from csl_dist.flag.decide import Decision, decide_by_edits, decide_by_threshold
 from csl_dist.flag.edit_findings import VideoFindings
-from csl_dist.flag.edit_rule import RULE_VERSION, EachVideo, VideoLook, one_by_one
-from csl_dist.flag.edits.labelled import LabelledVideo
+from csl_dist.flag.edit_rule import (
+    RULE_VERSION,
+    EachVideo,
+    TrajectoryOf,
+    VideoLook,
+    labelled_videos,
+    learnt_edits,
+    one_by_one,
+)
+from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
 from csl_dist.flag.record import AuditRecord, Sweep
 from csl_dist.flag.settled import is_settled
 from csl_dist.flag.task import findings_of
@@ -126,9 +133,10 @@ def audit_fingerprint(inputs: Inputs, versions: Versions) -> str:
 def _rests_on(inputs: Inputs) -> list[Any]:
     """What the rule `edits` also rests on: itself, labels of training videos, and reviewers."""
     config = inputs.run.config
-    if config.flag.rule != "edits":
+    if not config.flag.by_edits:
         return []
-    labels = {v.id: array_fingerprint(v.labels_T) for v in trained_labels(inputs)}
+    trained = inputs.labels.in_split(Split.TRAIN)
+    labels = {a.video: array_fingerprint(a.labels_T) for a in trained}
     return [RULE_VERSION, labels, sorted(judged_spans(config.root).items(), key=itemgetter(0))]
 
 
@@ -169,27 +177,21 @@ def make_audit(
     newest = store.newest()
     known = store.locations(newest) if newest else {}
     trajectory_of = trajectory_catalog(inputs, settings.scorers, known)
-    others = counted_labels(inputs) if settings.flag.rule == "edits" else None
-    calibration = make_calibration(inputs, versions, settings, trajectory_of, others)
-    trained: list[LabelledVideo] = []
-    if isinstance(calibration, EditCalibration):
-        reviews = verdicts_of(run.config.root, store, run.dataset.classes)
-        calibration = replace(calibration, reviews=reviews)
-        trained = trained_labels(inputs)
     annotations = {split: inputs.labels.in_split(split) for split in (Split.AUDIT, Split.VAL)}
-    decision = decide(
-        scores,
-        versions,
-        annotations,
-        settings,
-        classes=run.dataset.classes,
-        groups=groups_of(run.dataset.videos),
-        trained=trained,
-        calibration=calibration,
-        trajectory_of=trajectory_of,
-        others=others,
-        each=each,
-    )
+    trained: list[LabelledVideo] = []
+    if settings.flag.by_edits:
+        trained = labels_in(inputs, Split.TRAIN)
+        decision = _decided_by_edits(inputs, settings, store, trained, trajectory_of, each)
+    else:
+        decision = decide_by_threshold(
+            scores,
+            versions,
+            annotations,
+            settings,
+            threshold_calibration(inputs, versions, settings),
+            trajectory_of,
+            classes=run.dataset.classes,
+        )
     record = AuditRecord(
         made_from=made_from,
         created=time.time(),
@@ -202,8 +204,8 @@ def make_audit(
         known_errors=tuple(_known_errors(inputs)),
         skipped=skipped_checkpoints(inputs),
         sweep=sweep and _compared(store, sweep, decision.flags),
-        rule_version=RULE_VERSION if settings.flag.rule == "edits" else None,
-        num_reviewed=len(calibration.reviews) if isinstance(calibration, EditCalibration) else 0,
+        rule_version=decision.rule_version,
+        num_reviewed=decision.num_reviewed,
     )
     made = {v: versions[settings.temporal][v] for v in run.dataset.audited_ids()}
     return store.publish(
@@ -215,6 +217,42 @@ def make_audit(
         trained=trained,
         outliers=outlying_videos(scores.usual_csl(made, settings.temporal)),
     )
+
+
+def _decided_by_edits(
+    inputs: Inputs,
+    settings: AuditSettings,
+    store: AuditStore,
+    trained: list[LabelledVideo],
+    trajectory_of: TrajectoryOf,
+    each: EachVideo,
+) -> Decision:
+    """What the rule learns of errors planted in held-out videos, and makes of those to audit.
+
+    Labels of videos that are `trained` on and not audited tell of order, too.
+    """
+    run, classes = inputs.run, inputs.run.dataset.classes
+    held_out = labels_in(inputs, Split.AUDIT, Split.VAL)
+    others = OtherLabels([*trained, *held_out], num_classes=len(classes))
+    learnt = learnt_edits(
+        held_out, others, trajectory_of, scorers=settings.scorers, num_classes=len(classes)
+    )
+    return decide_by_edits(
+        inputs.labels.in_split(Split.AUDIT),
+        held_out,
+        others,
+        trajectory_of,
+        replace(learnt, reviews=verdicts_of(run.config.root, store, classes)),
+        settings.flag,
+        classes=classes,
+        each=each,
+    )
+
+
+def labels_in(inputs: Inputs, *splits: Split) -> list[LabelledVideo]:
+    """Labels of the videos of some splits, as the rule `edits` compares them."""
+    annotations = [a for split in splits for a in inputs.labels.in_split(split)]
+    return labelled_videos(annotations, groups_of(inputs.run.dataset.videos))
 
 
 def _compared(store: AuditStore, sweep: Sweep, flags: pd.DataFrame) -> Sweep:

@@ -3,7 +3,7 @@
 Steps stand in the order of the file. They may overlap, and time that no step covers is unlabelled.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -54,16 +54,3 @@ def steps_from_frames(
             steps.append(Step(label=name, start_seconds=start / fps, stop_seconds=stop / fps))
         start = stop
     return tuple(steps)
-
-
-def joined(steps: Iterable[Step]) -> tuple[Step, ...]:
-    """Steps in order of start, where touching steps of one label become one."""
-    result: list[Step] = []
-    for step in sorted(steps, key=lambda s: (s.start_seconds, s.stop_seconds)):
-        last = result[-1] if result else None
-        if last and last.label == step.label and step.start_seconds <= last.stop_seconds:
-            stop = max(last.stop_seconds, step.stop_seconds)
-            result[-1] = Step(label=step.label, start_seconds=last.start_seconds, stop_seconds=stop)
-        else:
-            result.append(step)
-    return tuple(result)

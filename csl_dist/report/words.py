@@ -29,10 +29,10 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{text}" if hours else f"{minutes}:{text}"
 
 
-def correction_words(correction: Mapping[Any, Any], *, rule: str) -> str:
+def correction_words(correction: Mapping[Any, Any], *, by_edits: bool) -> str:
     """What became of a corrected span."""
     is_below = correction["below_threshold"]
-    if rule != "edits":
+    if not by_edits:
         return "below the threshold" if is_below else "above the threshold"
     if correction["was_flagged"]:
         return "no longer flagged" if is_below else "still flagged"

@@ -41,6 +41,11 @@ class Trajectory(Protocol):
     def read(self, start: int = 0, stop: int | None = None) -> FloatArray: ...
 
 
+def loss_weights(class_weights_C: FloatArray, config: ScoreConfig) -> FloatArray:
+    """Weights (C,) that losses are read with: those of training, or ones if the run says so."""
+    return class_weights_C if config.weighted else np.ones_like(class_weights_C)
+
+
 def frame_losses(logp_ETC: FloatArray, labels_T: IntArray, weights_C: FloatArray) -> FloatArray:
     """Losses (E, T) of the labels under each checkpoint: -alpha[y] * logp[y]; at least 0."""
     safe_T = np.where(labels_T == UNLABELLED, 0, labels_T)

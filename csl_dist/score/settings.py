@@ -23,7 +23,13 @@ class AuditSettings:
     @property
     def deciding(self) -> str:
         """Name of the score of frames that goes with the flags."""
-        return SUSPICION if self.scorer == COMMITTEE else self.flag.score
+        return SUSPICION if self.has_frame_scores else self.flag.score
+
+    @property
+    def has_frame_scores(self) -> bool:
+        """Whether the audit has scores of frames by all scorers together, as the rule `edits` gives
+        them; the first audits by that rule have none."""
+        return self.scorer == COMMITTEE
 
     @property
     def has_ensemble(self) -> bool:

@@ -7,22 +7,26 @@ from csl_dist.cluster.session import connect, get_all
 from csl_dist.cluster.stage import Stage
 from csl_dist.predict.trajectories import TrajectoryStore
 from csl_dist.score.store import ScoreStore, Versions
-from csl_dist.score.task import FoldScoring, Work, score_videos
+from csl_dist.score.task import Scoring, Work, score_videos
+from csl_dist.storage.url import key_part
 from csl_dist.training.inputs import Inputs
 
 VIDEOS_PER_TASK = 16
+
+Plan = tuple[Scoring, TrajectoryStore, Work]
+"""Videos of one scorer and fold, and what they are scored from."""
 
 
 def score(stage: Stage) -> Versions:
     """Computes CSL and its companions under the run's labels; says which version each video has."""
     store = ScoreStore(stage.run.paths.scores)
     done, plans = store.done(), _plans(stage.inputs)
-    jobs: list[tuple[FoldScoring, Work]] = []
-    for scoring, work in plans:
+    jobs: list[Plan] = []
+    for scoring, trajectories, work in plans:
         left = [(a, m) for a, m in work if store.unit(a.video, scoring.scorer, m) not in done]
         for start in range(0, len(left), VIDEOS_PER_TASK):
-            jobs.append((scoring, left[start : start + VIDEOS_PER_TASK]))
-    _run(stage, jobs, total=sum(len(work) for _, work in plans))
+            jobs.append((scoring, trajectories, left[start : start + VIDEOS_PER_TASK]))
+    _run(stage, jobs, total=sum(len(work) for *_, work in plans))
     return _versions(plans)
 
 
@@ -34,14 +38,14 @@ def score_versions(inputs: Inputs, *, unpredicted: bool = False) -> Versions:
     return _versions(_plans(inputs, unpredicted=unpredicted))
 
 
-def _versions(plans: list[tuple[FoldScoring, Work]]) -> Versions:
+def _versions(plans: list[Plan]) -> Versions:
     versions: Versions = {}
-    for scoring, work in plans:
+    for scoring, _, work in plans:
         versions.setdefault(scoring.scorer, {}).update({a.video: made for a, made in work})
     return versions
 
 
-def _plans(inputs: Inputs, *, unpredicted: bool = False) -> list[tuple[FoldScoring, Work]]:
+def _plans(inputs: Inputs, *, unpredicted: bool = False) -> list[Plan]:
     """All videos of every scorer and fold, with the version of the scores that each is to have."""
     run = inputs.run
     annotations = inputs.labels.held_out()
@@ -51,25 +55,24 @@ def _plans(inputs: Inputs, *, unpredicted: bool = False) -> list[tuple[FoldScori
         trajectories = TrajectoryStore(run.paths.scorer(scorer))
         published = {} if unpredicted else trajectories.published_fingerprints()
         for fold in run.dataset.folds:
-            scoring = FoldScoring(
-                trajectories=trajectories,
-                scores=ScoreStore(run.paths.scores),
+            scoring = Scoring(
+                store=ScoreStore(run.paths.scores),
                 scorer=scorer,
-                weights_C=inputs.checkpoints.loss_weights(scorer, fold.index),
                 class_weights_C=inputs.checkpoints.class_weights(scorer, fold.index),
                 config=run.config.score,
             )
             own = [a for a in annotations if fold_of[a.original] == fold.index]
-            plans.append((scoring, [(a, scoring.version(a, published)) for a in own]))
+            work = [(a, scoring.version(a, published.get(key_part(a.video), ""))) for a in own]
+            plans.append((scoring, trajectories, work))
     return plans
 
 
-def _run(stage: Stage, jobs: list[tuple[FoldScoring, Work]], *, total: int) -> None:
+def _run(stage: Stage, jobs: list[Plan], *, total: int) -> None:
     if not jobs:
         stage.say(f"scores: all {total} videos are scored")
         return
     connect(verbose=stage.verbose)
-    num_pending = sum(len(work) for _, work in jobs)
+    num_pending = sum(len(work) for *_, work in jobs)
     title = "score: videos"
     with progress_bar(stage.console, title, total=total, done=total - num_pending) as bar:
         task = ray.remote(score_videos)

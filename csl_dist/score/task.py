@@ -1,16 +1,15 @@
-"""What a worker of Ray does to score some videos.
+"""How videos are scored: by a worker of Ray, and by commands that score a few themselves.
 
 A module of its own, because a worker that imports the whole stage waits for torch, too.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from csl_dist.config import ScoreConfig
+from csl_dist.predict.published import Trajectory
 from csl_dist.predict.trajectories import TrajectoryStore
-from csl_dist.score.formulas import trajectory_scores
+from csl_dist.score.formulas import loss_weights, trajectory_scores
 from csl_dist.score.store import ScoreStore, version_of
-from csl_dist.storage.url import key_part
 from csl_dist.types import Annotation, FloatArray
 
 Work = list[tuple[Annotation, str]]
@@ -18,29 +17,33 @@ Work = list[tuple[Annotation, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoldScoring:
-    """What the videos of one scorer and fold have in common."""
+class Scoring:
+    """What the videos of one training have in common, whatever their labels."""
 
-    trajectories: TrajectoryStore
-    scores: ScoreStore
+    store: ScoreStore
     scorer: str
-    weights_C: FloatArray
-    """Weights of the loss that scores are made of."""
     class_weights_C: FloatArray
-    """Weights in training."""
+    """Weights of the loss in training."""
     config: ScoreConfig
 
-    def version(self, annotation: Annotation, published: Mapping[str, str]) -> str:
-        """`published` are fingerprints of trajectories."""
-        trajectory = published.get(key_part(annotation.video), "")
+    @property
+    def weights_C(self) -> FloatArray:
+        """Weights of the loss that scores are made of."""
+        return loss_weights(self.class_weights_C, self.config)
+
+    def version(self, annotation: Annotation, trajectory: str) -> str:
+        """Of a video's scores; `trajectory` is the fingerprint of its trajectory."""
         return version_of(annotation, trajectory, self.weights_C, self.config)
 
-    def score_video(self, annotation: Annotation, made: str) -> None:
-        trajectory = self.trajectories.trajectory(annotation.video)
-        by_name = trajectory_scores(trajectory, annotation.labels_T, self.weights_C, self.config)
-        self.scores.write(annotation, self.scorer, made, by_name, self.class_weights_C)
+    def by_name(self, annotation: Annotation, trajectory: Trajectory) -> dict[str, FloatArray]:
+        """Scores (T,) of a video under its labels."""
+        return trajectory_scores(trajectory, annotation.labels_T, self.weights_C, self.config)
+
+    def write(self, annotation: Annotation, made: str, by_name: dict[str, FloatArray]) -> None:
+        self.store.write(annotation, self.scorer, made, by_name, self.class_weights_C)
 
 
-def score_videos(scoring: FoldScoring, work: Work) -> None:
+def score_videos(scoring: Scoring, trajectories: TrajectoryStore, work: Work) -> None:
     for annotation, made in work:
-        scoring.score_video(annotation, made)
+        trajectory = trajectories.trajectory(annotation.video)
+        scoring.write(annotation, made, scoring.by_name(annotation, trajectory))

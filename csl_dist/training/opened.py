@@ -85,11 +85,6 @@ class RunCheckpoints:
             raise NotReadyError(f"scorer {scorer!r} has no checkpoints yet; run `csl train`")
         return np.array(first.class_weights)
 
-    def loss_weights(self, scorer: str, fold: int) -> FloatArray:
-        """Weights (C,) that losses are read with: those of training, or ones if the run says so."""
-        weights_C = self.class_weights(scorer, fold)
-        return weights_C if self._run.config.score.weighted else np.ones_like(weights_C)
-
     def adapted_encoder(self, fold: int, base: FeatureSource) -> CheckpointInfo:
         """The last checkpoint of the encoder that was adapted to a fold."""
         epochs = train_config(self._run.config, CNN).epochs

@@ -65,7 +65,7 @@ def num_epochs(config: RunConfig, scorer: str) -> int | None:
 def flag_scorer(config: RunConfig) -> str:
     """Whose scores decide on flags: all scorers' by the rule `edits`; by another one the named
     scorer's, or else the ensemble's, where the run has one."""
-    if config.flag.rule == "edits":
+    if config.flag.by_edits:
         return COMMITTEE
     default = ENSEMBLE if has_ensemble(config) else temporal_scorer(config)
     return config.flag.scorer or default

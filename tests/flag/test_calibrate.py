@@ -11,10 +11,9 @@ from csl_dist.audit.reader import open_audit
 from csl_dist.config import AuditConfig, FlagConfig, RunConfig
 from csl_dist.data.annotations import Annotations
 from csl_dist.features.source import timelines
-from csl_dist.flag.calibrate import make_calibration
+from csl_dist.flag.calibrate import threshold_calibration
 from csl_dist.flag.calibration import Calibration
 from csl_dist.flag.stage import settings_of
-from csl_dist.predict.plan import trajectory_catalog
 from csl_dist.score.store import ScoreStore
 from csl_dist.training.inputs import Inputs, open_inputs
 from csl_dist.types import Split, Video
@@ -44,9 +43,7 @@ def calibrated(inputs: Inputs, *, level: float) -> Calibration:
         for scorer in config.scorers:
             versions[scorer][copy.wrong.video] = f"made {level}"
             store.write(copy.wrong, scorer, f"made {level}", {"csl": score}, np.ones(3))
-    return make_calibration(
-        inputs, versions, settings_of(config), trajectory_catalog(inputs, tuple(config.scorers))
-    )
+    return threshold_calibration(inputs, versions, settings_of(config))
 
 
 def labels_of(inputs: Inputs, videos: tuple[Video, ...]) -> Annotations:

@@ -22,11 +22,10 @@ from csl_dist.config import (
 from csl_dist.errors import DataError
 from csl_dist.evaluate.baselines import BASELINES
 from csl_dist.evaluate.stage import evaluate
-from csl_dist.flag.calibrate import make_calibration
+from csl_dist.flag.calibrate import threshold_calibration
 from csl_dist.flag.calibration import Calibration
 from csl_dist.flag.stage import flag, settings_of
 from csl_dist.measures import BASES, SCORE_NAMES
-from csl_dist.predict.plan import trajectory_catalog
 from csl_dist.score.store import ScoreStore, Versions
 from csl_dist.score.table import read_score_tables
 from csl_dist.storage.paths import RunPaths
@@ -118,12 +117,7 @@ def flags_of(config: RunConfig) -> pd.DataFrame:
 
 def calibration_of(config: RunConfig) -> Calibration:
     inputs = open_inputs(config)
-    return make_calibration(
-        inputs,
-        versions_of(inputs),
-        settings_of(config),
-        trajectory_catalog(inputs, tuple(config.scorers)),
-    )
+    return threshold_calibration(inputs, versions_of(inputs), settings_of(config))
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from csl_dist.errors import DataError
 from csl_dist.lint.page.page import lint_page
 from csl_dist.lint.run import lint
 from csl_dist.lint.segments import COLUMNS, EVIDENCE
-from csl_dist.lint.sequences import LabelSequence, Step, joined, steps_from_frames
+from csl_dist.lint.sequences import LabelSequence, Step, steps_from_frames
 
 TIMES = st.floats(-10, 1e4, allow_nan=False)
 STEPS = st.builds(Step, label=st.text(max_size=6), start_seconds=TIMES, stop_seconds=TIMES)
@@ -108,11 +108,6 @@ def test_frames_become_steps_and_unlabelled_frames_none() -> None:
         ("a", 0.5, 1.5),
         ("b", 1.5, 2.0),
     ]
-
-
-def test_touching_steps_of_one_label_are_joined() -> None:
-    steps = sequence("v", ["a", "a", "b"]).steps
-    assert [(s.label, s.seconds) for s in joined(steps)] == [("a", 20), ("b", 10)]
 
 
 def test_lint_imports_neither_torch_nor_ray_nor_pandas() -> None:

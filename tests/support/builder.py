@@ -23,8 +23,8 @@ from csl_dist.features.store import FeatureStore
 from csl_dist.flag.stage import flag
 from csl_dist.predict.plan import store_of
 from csl_dist.predict.trajectories import Group
-from csl_dist.score.formulas import trajectory_scores
-from csl_dist.score.store import ScoreStore, version_of
+from csl_dist.score.store import ScoreStore
+from csl_dist.score.task import Scoring
 from csl_dist.storage.ledger import Unit
 from csl_dist.storage.url import Storage
 from csl_dist.storage.zarr import create_array
@@ -234,15 +234,17 @@ def write_trajectories(
 
 def write_scores(inputs: Inputs, scorer: str, annotations: Iterable[Annotation]) -> dict[str, str]:
     """Scores of videos whose trajectories are published, and their labels; returns the versions."""
-    weights_C = inputs.checkpoints.loss_weights(scorer, 0)
-    scores, config = ScoreStore(inputs.run.paths.scores), inputs.run.config.score
+    scoring = Scoring(
+        store=ScoreStore(inputs.run.paths.scores),
+        scorer=scorer,
+        class_weights_C=inputs.checkpoints.class_weights(scorer, 0),
+        config=inputs.run.config.score,
+    )
     versions = {}
     for annotation in annotations:
         trajectory = store_of(inputs, scorer).trajectory(annotation.video)
-        by_name = trajectory_scores(trajectory, annotation.labels_T, weights_C, config)
-        made = version_of(annotation, trajectory.fingerprint, weights_C, config)
-        class_weights_C = inputs.checkpoints.class_weights(scorer, 0)
-        scores.write(annotation, scorer, made, by_name, class_weights_C)
+        made = scoring.version(annotation, trajectory.fingerprint)
+        scoring.write(annotation, made, scoring.by_name(annotation, trajectory))
         versions[annotation.video] = made
     return versions
 

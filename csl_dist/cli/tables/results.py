@@ -110,7 +110,7 @@ def _fix_words(flag: Any) -> str:
     return f"boundary to {to:.1f} s"
 
 
-def corrections_table(corrections: pd.DataFrame, *, rule: str, width: int) -> Table:
+def corrections_table(corrections: pd.DataFrame, *, by_edits: bool, width: int) -> Table:
     """Corrected spans: what they were called, and the score that decides, before and after."""
     shown = pd.DataFrame(
         {
@@ -120,7 +120,7 @@ def corrections_table(corrections: pd.DataFrame, *, rule: str, width: int) -> Ta
             "corrected": corrections.corrected.replace("", "unlabelled"),
             "score before": corrections.score_before,
             "score after": corrections.score_after,
-            "now": [correction_words(c, rule=rule) for c in corrections.to_dict("records")],
+            "now": [correction_words(c, by_edits=by_edits) for c in corrections.to_dict("records")],
         }
     )
     return frame_table(shown, width=width)

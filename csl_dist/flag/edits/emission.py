@@ -71,14 +71,14 @@ class LateView:
     """At most MOST_LATE of them, evenly spread."""
 
 
-def late_view(blocks: Iterable[FloatArray], first: int | None = None) -> LateView:
+def late_view(blocks: Iterable[FloatArray], first: int) -> LateView:
     """From log-probabilities (E, frames, C) of all checkpoints, block after block of frames.
 
-    `first`: the row from which on checkpoints are late ones; None: the later half of the rows.
+    `first`: the row from which on checkpoints are late ones.
     """
     means, parts = [], []
     for logp_ETC in blocks:
-        late_ETC = late_half(logp_ETC) if first is None else logp_ETC[first:]
+        late_ETC = logp_ETC[first:]
         rows = np.unique(np.linspace(0, len(late_ETC) - 1, MOST_LATE).round().astype(int))
         means.append(late_ETC.mean(axis=0, dtype=np.float64))
         parts.append(late_ETC[rows])
@@ -91,11 +91,6 @@ def first_late(epochs: Sequence[int]) -> int:
     By epochs: of 10 and 16, both are late, where half of the rows would be the last one alone.
     """
     return sum(2 * epoch <= epochs[-1] for epoch in epochs)
-
-
-def late_half(logp_ETC: FloatArray) -> FloatArray:
-    """The later half of the checkpoints, the middle one included."""
-    return logp_ETC[len(logp_ETC) // 2 :]
 
 
 def largest(values_TC: FloatArray) -> FloatArray:
@@ -120,11 +115,6 @@ def temperature_likelihoods(logp_NC: FloatArray, labels_N: IntArray) -> FloatArr
             for temperature in TEMPERATURES
         ]
     )
-
-
-def best_temperature(logp_NC: FloatArray, labels_N: IntArray) -> float:
-    """Of TEMPERATURES the one under which held-out labels are likeliest."""
-    return TEMPERATURES[int(temperature_likelihoods(logp_NC, labels_N).argmax())]
 
 
 def emission_of(families: Sequence[LateView], temperatures: Sequence[float]) -> Emission:

@@ -18,7 +18,7 @@ from csl_dist.flag.edits.statistics import (
     sequence_terms,
     usual_log_seconds,
 )
-from csl_dist.types import UNLABELLED, FloatArray, IntArray
+from csl_dist.types import FloatArray, IntArray
 
 COLUMNS = (
     "emission",
@@ -188,19 +188,3 @@ def _span_gains(
 def _bins(num_frames: int) -> IntArray:
     bins_T: IntArray = np.arange(num_frames) * BINS // num_frames
     return bins_T
-
-
-def surprise(segments: Sequence[Segment], statistics: Statistics) -> FloatArray:
-    """U (T,): how little each frame's segment is expected by its neighbours; NaN unlabelled."""
-    C = statistics.num_classes
-    num_frames = segments[-1].stop if segments else 0
-    result_T = np.full(num_frames, np.nan)
-    names = [UNLABELLED, *(s.label for s in segments), UNLABELLED]
-    for segment, before, after in zip(segments, names, names[2:], strict=False):
-        if segment.label == UNLABELLED:
-            continue
-        p = C if before == UNLABELLED else before
-        n = C + 1 if after == UNLABELLED else after
-        into, out = statistics.bigram_CC[p, segment.label], statistics.bigram_CC[segment.label, n]
-        result_T[segment.start : segment.stop] = -(into + out) / 2
-    return result_T

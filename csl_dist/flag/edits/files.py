@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from csl_dist.data.mistakes import foreign_labels
+from csl_dist.data.mistakes import labels_for_length
 from csl_dist.types import UNLABELLED, FloatArray, IntArray
 
 LIKE = 0.2
@@ -20,12 +20,10 @@ less, by chance; those that know more prefer the right one by 0.7 and more (docs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileMatch:
-    """The best other label file of a video; `gain` is higher where the own one fits worse."""
+    """The best other label file of a video."""
 
     video: str
     other: str
-    gain: float
-    """Mean log-probability per frame under the other file minus that under the own one."""
     takes_back: bool
     """Whether the other video in turn gains most by this one's file: two files changed places."""
 
@@ -48,15 +46,11 @@ def exchanges(mixed_up: Mapping[str, str]) -> list[Exchange]:
     return sorted({Exchange(*sorted(pair)) for pair in mixed_up.items()})
 
 
-def file_matches(
-    logp: Mapping[str, FloatArray], labels: Mapping[str, IntArray]
-) -> dict[str, FileMatch]:
-    """The best other file of each video that has one of like length; `logp` are (T, C)."""
-    return best_files({video: file_gains(video, logp[video], labels) for video in labels})
-
-
 def file_gains(video: str, logp_TC: FloatArray, labels: Mapping[str, IntArray]) -> dict[str, float]:
-    """What one video gains by each other file of like length: mean log-probability per frame."""
+    """What one video gains by each other file of like length: mean log-probability per frame.
+
+    Higher where its own labels fit worse.
+    """
     own = _fit(logp_TC, labels[video])
     return {
         other: _fit(logp_TC, labels_T) - own
@@ -72,7 +66,6 @@ def best_files(gains: Mapping[str, Mapping[str, float]]) -> dict[str, FileMatch]
         video: FileMatch(
             video=video,
             other=other,
-            gain=float(gains[video][other]),
             takes_back=best.get(other) == video
             and min(gains[video][other], gains[other][video]) >= LEAST_GAIN,
         )
@@ -89,7 +82,7 @@ def fits_badly(logp_TC: FloatArray, labels_T: IntArray) -> bool:
 
 def _fit(logp_TC: FloatArray, labels_T: IntArray) -> float:
     """Mean log-probability of labels, cut or held to the video's length; unlabelled left out."""
-    fitted_T = foreign_labels(labels_T, len(logp_TC))
+    fitted_T = labels_for_length(labels_T, len(logp_TC))
     known = np.flatnonzero(fitted_T != UNLABELLED)
     if len(known) == 0:
         return -np.inf

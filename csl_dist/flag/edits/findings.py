@@ -47,6 +47,8 @@ class Finding:
     evidence_K: FloatArray
     rival: Edit | None = None
     """The surest other edit of the place, where it is hardly less sure."""
+    doubt: str | None = None
+    """Why models can't be relied on there; None where they can."""
 
     @property
     def list_name(self) -> ListName:
@@ -70,7 +72,7 @@ def resolved(
     log_odds_N: FloatArray,
     *,
     fps: float,
-    tolerance_seconds: float = 2.0,
+    tolerance_seconds: float,
 ) -> list[Finding]:
     """Findings of a video, surest first; of two that overlap the surer stays.
 
@@ -165,18 +167,6 @@ def is_right_fix(edit: Edit, error: PlantedSpan) -> bool:
     if edit.kind not in RIGHT_KINDS[error.kind] or overlap(edit, error) < 0.5:
         return False
     return error.label is None or edit.new_label == error.label
-
-
-def is_found(edit: Edit, error: PlantedSpan, *, tolerance_frames: float) -> bool:
-    """Whether an edit points at an error: half of the frames, or the boundary within tolerance."""
-    if overlap(edit, error) >= 0.5:
-        return True
-    return (
-        edit.kind is EditKind.BOUNDARY
-        and error.boundary is not None
-        and overlap(edit, error) > 0
-        and abs(edit.place - error.boundary) <= tolerance_frames
-    )
 
 
 def describe(finding: Finding, names: Sequence[str], *, fps: float) -> str:

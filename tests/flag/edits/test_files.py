@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from csl_dist.flag.edits.files import best_files, file_matches
+from csl_dist.flag.edits.files import best_files, file_gains
 
 
 def test_two_files_that_changed_places_are_found():
@@ -10,17 +10,18 @@ def test_two_files_that_changed_places_are_found():
     labels = {name: np.repeat(rng.permutation(6), 10) for name in "abcde"}
     logp = {name: np.log(0.02 + 0.88 * np.eye(6)[labels_T]) for name, labels_T in labels.items()}
     labels["a"], labels["b"] = labels["b"], labels["a"]
-    matches = file_matches(logp, labels)
+    gains = {name: file_gains(name, logp[name], labels) for name in labels}
+    matches = best_files(gains)
     assert matches["a"].other == "b"
     assert matches["a"].takes_back
-    assert matches["b"].gain > 0
-    assert all(matches[name].gain < 0 for name in "cde")
+    assert gains["b"]["a"] > 0
+    assert all(max(gains[name].values()) < 0 for name in "cde")
 
 
 def test_files_of_other_lengths_are_not_compared():
-    logp = {"a": np.zeros((10, 2)), "b": np.zeros((100, 2))}
     labels = {"a": np.zeros(10, dtype=int), "b": np.zeros(100, dtype=int)}
-    assert file_matches(logp, labels) == {}
+    assert file_gains("a", np.zeros((10, 2)), labels) == {}
+    assert file_gains("b", np.zeros((100, 2)), labels) == {}
 
 
 def test_files_that_fit_better_by_chance_are_not_named() -> None:

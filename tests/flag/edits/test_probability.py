@@ -11,7 +11,6 @@ from csl_dist.flag.edits.findings import (
     alternative_words,
     describe,
     frame_log_odds,
-    is_found,
     is_right_fix,
     overlap,
     resolved,
@@ -30,6 +29,8 @@ from csl_dist.flag.edits.probability import (
     move_to_share,
     sigmoid,
 )
+
+SETTINGS = {"fps": 5.0, "tolerance_seconds": 2.0}
 
 
 def made_edit(start, stop, kind=EditKind.RENAME, new_label=1, place=None):
@@ -143,7 +144,7 @@ def test_lists_that_are_off_apart_make_a_narrower_interval_than_one_list():
 def test_of_two_findings_that_overlap_the_surer_stays():
     edits = [made_edit(0, 20), made_edit(5, 25), made_edit(24, 50)]
     evidence_NK = np.zeros((3, len(COLUMNS)))
-    kept = resolved(edits, evidence_NK, np.array([1.0, 2.0, 0.0]), fps=5.0)
+    kept = resolved(edits, evidence_NK, np.array([1.0, 2.0, 0.0]), **SETTINGS)
     assert [(f.edit.start, f.log_odds) for f in kept] == [(5, 2.0), (24, 0.0)]
 
 
@@ -151,7 +152,7 @@ def test_of_two_findings_that_overlap_the_surer_stays():
 def test_what_else_it_could_be_is_the_next_surest_edit_of_the_place(odds, rival):
     edits = [made_edit(0, 20), made_edit(5, 25), made_edit(40, 50), made_edit(0, 20, new_label=3)]
     odds_N = np.array([3.0, 1.0, 2.5, odds])
-    first, second = resolved(edits, np.zeros((4, len(COLUMNS))), odds_N, fps=5.0)
+    first, second = resolved(edits, np.zeros((4, len(COLUMNS))), odds_N, **SETTINGS)
     assert first.rival is (None if rival is None else edits[rival])
     assert second.rival is None
 
@@ -163,7 +164,7 @@ def test_a_boundary_within_tolerance_is_no_finding_and_a_swap_stays_beside_the_r
         made_edit(20, 40),
     ]
     evidence_NK = np.zeros((3, len(COLUMNS)))
-    kept = resolved(edits, evidence_NK, np.array([3.0, 2.0, 1.0]), fps=5.0)
+    kept = resolved(edits, evidence_NK, np.array([3.0, 2.0, 1.0]), **SETTINGS)
     assert [f.list_name for f in kept] == [ListName.ORDER, ListName.STEPS]
 
 
@@ -180,18 +181,10 @@ def test_overlap_is_shared_over_all_frames():
     assert overlap(made_edit(10, 20, EditKind.SWAP), error) == 0
 
 
-def test_a_boundary_is_found_when_its_place_is_within_tolerance():
-    error = PlantedSpan(kind=PlantedKind.SHIFT, start=100, stop=150, label=1, boundary=100)
-    near = made_edit(130, 160, EditKind.BOUNDARY, place=130)
-    assert not is_found(near, error, tolerance_frames=10)
-    exact = made_edit(95, 150, EditKind.BOUNDARY, place=95)
-    assert is_found(exact, error, tolerance_frames=10)
-
-
 def test_a_sentence_names_the_fix():
     evidence_NK = np.zeros((1, len(COLUMNS)))
     evidence_NK[0, COLUMNS.index("bigram")] = 2.0
-    [finding] = resolved([made_edit(10, 20)], evidence_NK, np.zeros(1), fps=5.0)
+    [finding] = resolved([made_edit(10, 20)], evidence_NK, np.zeros(1), **SETTINGS)
     sentence = describe(finding, ["cut", "peel"], fps=5.0)
     assert sentence.startswith("Labelled cut from 2.0 to 4.0 s, but peel fits better")
     assert "7 times as usual" in sentence

@@ -1,4 +1,4 @@
-"""Rehearsal: errors planted on top of the labels as they are, to learn what their fixes look like.
+"""Fitting: errors planted on top of the labels as they are, to learn what their fixes look like.
 
 The labels hold errors already; nothing here looks for them. At most MAX_VIDEOS are read, one at a
 time, twice: for temperatures and confusions of the classes, and for candidates with their evidence.
@@ -53,7 +53,7 @@ ReadFamilies = Callable[[str], Sequence[LateView]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rehearsal:
+class Learnt:
     """What was learnt: a temperature for each family, and a model for each kind of edit."""
 
     temperatures: tuple[float, ...]
@@ -92,16 +92,16 @@ class FixExamples:
         return fitted_models(*self.arrays())
 
 
-def rehearse(
+def learnt_from_planted(
     videos: Sequence[LabelledVideo],
     families_of: ReadFamilies,
     others: OtherLabels,
     *,
     num_classes: int,
     mix: Mapping[PlantedKind, float] = FIT_MIX,
-) -> Rehearsal:
+) -> Learnt:
     """Plants errors in videos whose labels are taken as they are, and fits on them."""
-    chosen = rehearsal_videos(videos, FIT_SEED)
+    chosen = fitting_videos(videos, FIT_SEED)
     temperatures, confusion_CC = _read_once(chosen, families_of, num_classes)
     planting = _planting(others.everyone(), confusion_CC, mix)
     examples, num_errors, margins = FixExamples(), 0, []
@@ -123,7 +123,7 @@ def rehearse(
             )
             examples.add(edits, evidence_NK, planted.errors)
             num_errors += len(planted.errors)
-    return Rehearsal(
+    return Learnt(
         temperatures=temperatures,
         models=examples.models(),
         preference=Preference.over(margins),
@@ -141,7 +141,7 @@ def weighed_edits(
     return edits, evidence_rows(edits, segments, emission, statistics, fps=fps)
 
 
-def rehearsal_videos(videos: Sequence[LabelledVideo], seed: int) -> list[LabelledVideo]:
+def fitting_videos(videos: Sequence[LabelledVideo], seed: int) -> list[LabelledVideo]:
     """At most MAX_VIDEOS, drawn by (seed, id)."""
 
     def drawn(video: LabelledVideo) -> float:
