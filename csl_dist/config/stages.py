@@ -19,6 +19,7 @@ from csl_dist.config.values import (
     Seed,
     Share,
     ascending,
+    known_database,
     odd,
 )
 from csl_dist.strategies import Strategy, known_strategy
@@ -369,3 +370,8 @@ class AuditConfig:
     """By rules other than `edits`, which needs none: about so many validation videos (with folds:
     audited ones) are also predicted with two steps swapped, to tell how many such errors the flags
     find. Each costs as much as its video."""
+    reviews: Annotated[str, AfterValidator(known_database)] | None = None
+    """By `edits`: the database that `csl serve --database` keeps decisions of reviewers in, from
+    which the next audit learns: postgresql://USER@HOST/NAME or sqlite:////FILE. None: `reviews.db`
+    of a root on this machine. Without a password, which all who read the root would see: it belongs
+    into PGPASSWORD or .pgpass."""

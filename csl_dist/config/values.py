@@ -1,6 +1,7 @@
 """Values that several sections of a config share, and what they refuse."""
 
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -33,6 +34,21 @@ def known_url(url: str) -> str:
     bucket = rest if scheme == "file" else rest.partition("/")[0]
     if not url.strip() or (separator and not (scheme and bucket.strip("/"))):
         raise ValueError(f"{url!r} names no folder; expected a path, or a URL as s3://bucket/run")
+    return url
+
+
+def known_database(url: str) -> str:
+    """Refuses what names no database, and what would write a password into the run root."""
+    parts = urlsplit(url)
+    if not parts.scheme.startswith(("postgresql", "sqlite")) or "://" not in url:
+        raise ValueError(
+            f"{url!r} names no database; expected postgresql://USER@HOST/NAME or sqlite:////FILE"
+        )
+    if parts.password is not None:
+        raise ValueError(
+            "it holds a password, which everybody who reads the run root would see; leave it out, "
+            "and set PGPASSWORD or write it into ~/.pgpass"
+        )
     return url
 
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from operator import itemgetter
 from typing import Any
@@ -14,7 +14,7 @@ from csl_dist.audit.revision import AuditStore
 from csl_dist.cluster.progress import progress_bar
 from csl_dist.cluster.session import connect, get_all
 from csl_dist.cluster.stage import Stage
-from csl_dist.config import RunConfig
+from csl_dist.config import AuditConfig, RunConfig
 from csl_dist.data.splits import groups_of
 from csl_dist.flag.calibrate import threshold_calibration
 from csl_dist.flag.decide import Decision, decide_by_edits, decide_by_threshold
@@ -123,11 +123,16 @@ def audit_fingerprint(inputs: Inputs, versions: Versions) -> str:
         {video.id: video.split for video in run.dataset.videos},
         list(run.dataset.classes),
         settings_of(run.config),
-        [run.config.corrupt, run.config.audit],
+        [run.config.corrupt, _audited_as(run.config.audit)],
         [str(error) for error in _known_errors(inputs)],
         skipped_checkpoints(inputs),
         *_rests_on(inputs),
     )
+
+
+def _audited_as(config: AuditConfig) -> dict[str, Any]:
+    """The section without the place of reviews, as it is what they say that counts."""
+    return {name: value for name, value in asdict(config).items() if name != "reviews"}
 
 
 def _rests_on(inputs: Inputs) -> list[Any]:
@@ -137,7 +142,8 @@ def _rests_on(inputs: Inputs) -> list[Any]:
         return []
     trained = inputs.labels.in_split(Split.TRAIN)
     labels = {a.video: array_fingerprint(a.labels_T) for a in trained}
-    return [RULE_VERSION, labels, sorted(judged_spans(config.root).items(), key=itemgetter(0))]
+    judged = judged_spans(config.root, config.audit.reviews)
+    return [RULE_VERSION, labels, sorted(judged.items(), key=itemgetter(0))]
 
 
 def _on_workers(
@@ -237,12 +243,13 @@ def _decided_by_edits(
     learnt = learnt_edits(
         held_out, others, trajectory_of, scorers=settings.scorers, num_classes=len(classes)
     )
+    reviews = verdicts_of(run.config.root, run.config.audit.reviews, store, classes)
     return decide_by_edits(
         inputs.labels.in_split(Split.AUDIT),
         held_out,
         others,
         trajectory_of,
-        replace(learnt, reviews=verdicts_of(run.config.root, store, classes)),
+        replace(learnt, reviews=reviews),
         settings.flag,
         classes=classes,
         each=each,

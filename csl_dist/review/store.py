@@ -248,14 +248,16 @@ def of_revision(revision: int | None) -> Callable[[Review], SpanKey | None]:
     return lambda review: review.span if revision in (None, review.revision) else None
 
 
-def judged_spans(root: str) -> dict[SpanKey, JudgedSpan]:
+def judged_spans(root: str, database: str | None) -> dict[SpanKey, JudgedSpan]:
     """Spans of which reviewers of any audit agree whether they are an error.
 
-    From the database in a root on this machine; of other databases the root knows nothing.
+    From the given database, or from that in a root on this machine, where there is one.
     """
-    if "://" in Storage(root).url or not (Path(Storage(root).url) / RunPaths.REVIEWS).exists():
-        return {}
-    store = store_of(root, None)
+    if database is None:
+        url = Storage(root).url
+        if "://" in url or not (Path(url) / RunPaths.REVIEWS).exists():
+            return {}
+    store = store_of(root, database)
     store.create()
     judged = {}
     for span, reviews in CurrentDecisions(store, of_revision(None)).by_span().items():

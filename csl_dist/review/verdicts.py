@@ -11,10 +11,10 @@ from csl_dist.review.store import ERRORS, Decision, judged_spans
 
 
 def verdicts_of(
-    root: str, store: AuditStore, classes: Sequence[str]
+    root: str, database: str | None, store: AuditStore, classes: Sequence[str]
 ) -> dict[ReviewedSpan, Verdict]:
-    """By span; from the database in the run root."""
-    judged = judged_spans(root)
+    """By span; from the given database, or from that in the run root."""
+    judged = judged_spans(root, database)
     seen: dict[int, SeenLabels | None] = {}
     flagged: dict[int, dict[ReviewedSpan, tuple[ListName, float]]] = {}
     for number in {one.revision for one in judged.values()} & set(store.numbers()):

@@ -389,5 +389,5 @@ def test_span_is_judged_where_reviewers_agree_whether_it_is_an_error(
     for number, decision in enumerate(decisions):
         label = "b" if decision is Decision.WRONG else None
         store.append(review(decision=decision, label=label, reviewer=str(number)))
-    judged = judged_spans(str(tmp_path))
+    judged = judged_spans(str(tmp_path), None)
     assert [one.decision for one in judged.values()] == ([] if expected is None else [expected])

@@ -1,0 +1,58 @@
+"""Decisions in a database of one's own: where a root lies in a bucket, or a team shares one."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import made_run
+import pytest
+
+from csl_dist.audit.revision import AuditStore
+from csl_dist.config import FlagConfig, parse_config
+from csl_dist.errors import ConfigError
+from csl_dist.flag.stage import audit_fingerprint, make_audit
+from csl_dist.review.store import Decision, NewReview, store_of
+from csl_dist.training.inputs import open_inputs
+
+
+def test_audit_learns_from_the_database_that_the_config_names(tmp_path: Path) -> None:
+    made_run.make_run(tmp_path, FlagConfig())
+    config = made_run.config_of(tmp_path, FlagConfig())
+    database = f"sqlite:///{tmp_path}/team.db"
+    shared = replace(config, audit=replace(config.audit, reviews=database))
+    alone, together = open_inputs(config), open_inputs(shared)
+    store = AuditStore(alone.run.paths)
+    versions, first = store.record(1).scores, store.flags(1).iloc[0]
+    assert audit_fingerprint(together, versions) == audit_fingerprint(alone, versions), "no reviews"
+    reviews = store_of(config.root, database)
+    reviews.append(
+        NewReview(
+            key="1" * 8,
+            revision=1,
+            video=first.video,
+            start=int(first.start),
+            stop=int(first.stop),
+            decision=Decision.CORRECT,
+            reviewer="Ada",
+        )
+    )
+    assert audit_fingerprint(together, versions) != audit_fingerprint(alone, versions)
+    number = make_audit(together, versions, "reviewed")
+    assert store.record(number).num_reviewed == 1
+    spans = store.flags(number)[["video", "start", "stop"]].itertuples(index=False, name=None)
+    assert (first.video, first.start, first.stop) not in list(spans)
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("postgresql://csl:secret@db/reviews", "PGPASSWORD"),
+        ("reviews.db", "names no database"),
+        ("s3://bucket/reviews.db", "names no database"),
+    ],
+)
+def test_database_that_an_audit_can_not_learn_from_is_refused(url: str, words: str) -> None:
+    data = {"root": "r", "dataset": {"path": "d"}, "audit": {"reviews": url}}
+    with pytest.raises(ConfigError, match=words) as refused:
+        parse_config(data, where="the test")
+    assert "audit.reviews" in str(refused.value)
+    assert "secret" not in str(refused.value)
