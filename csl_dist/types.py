@@ -83,6 +83,21 @@ FLAGGED_KINDS = (
 """Kinds that a flag can have."""
 
 
+class EditKind(StrEnum):
+    """What an edit does."""
+
+    RENAME = "rename"
+    """A segment gets a name that neither neighbour has."""
+    DELETE = "delete"
+    """A segment becomes part of a neighbour."""
+    INSERT = "insert"
+    """A step is put inside a segment, at one of its ends, or between two that share its frames."""
+    BOUNDARY = "boundary"
+    """The place between two segments moves."""
+    SWAP = "swap"
+    """Two neighbours change places."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Video:
     """One annotated sequence: where its pixels or features and its labels are."""
@@ -262,6 +277,35 @@ class DerivedFrames:
     order_T: IntArray
 
 
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """An edit that a flag proposes; its text is what tables and the service have."""
+
+    kind: EditKind
+    frames: tuple[int, ...]
+    """`rename`, `delete` and `insert`: start and stop of those that get another label; `boundary`:
+    where it is and where it should be; `swap`: where the two segments begin, meet and end."""
+
+    @classmethod
+    def parse(cls, text: object) -> "Fix | None":
+        """From text such as `boundary 50 43`; None of an empty cell of a table."""
+        if not isinstance(text, str):
+            return None
+        kind, *frames = text.split()
+        return cls(EditKind(kind), tuple(map(int, frames)))
+
+    def __str__(self) -> str:
+        return " ".join([self.kind, *map(str, self.frames)])
+
+    @property
+    def direction(self) -> str:
+        """Where a boundary moves, `later` or `earlier`; empty of any other fix."""
+        if self.kind is not EditKind.BOUNDARY:
+            return ""
+        old, new = self.frames
+        return "later" if new > old else "earlier"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flag:
     """A span picked for review."""
@@ -283,8 +327,8 @@ class Flag:
     why: str
     probability: float | None = None
     """That it is an error; None by rules that do not say."""
-    fix: str | None = None
-    """An edit and its frames, such as `rename 10 20`; None of rules that only say where to look."""
+    fix: Fix | None = None
+    """None of rules that only say where to look."""
     fix_label: str | None = None
     """The label of frames `fix_start` to `fix_stop` once the fix is made; None for a swap."""
     fix_start: int | None = None

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from csl_dist.flag.edit_reviews import ReviewedSpan, Verdict, verdicts_from_json
-from csl_dist.flag.edits.edit import EditKind
 from csl_dist.flag.edits.emission import LateView, Preference, emission_of
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.findings import NO_EDIT, PREFERENCE_WEIGHT
 from csl_dist.flag.edits.fitting import Learnt
 from csl_dist.flag.edits.lists import LIST_OF, ListName
 from csl_dist.flag.edits.probability import SHIPPED, EditModel, expected_right
-from csl_dist.types import Flag, FloatArray, IntArray
+from csl_dist.types import EditKind, Flag, FloatArray, IntArray
 
 BY_HIGH_FINDINGS = "by how many findings score high"
 SHOWN = 20

@@ -149,7 +149,7 @@ def test_scores_are_whole_at_any_width_and_what_is_left_out_is_told(
     assert len(told.split(", ")) == max(1, num_left_out), told
 
 
-def test_boundary_names_the_second_that_it_goes_to() -> None:
+def test_boundary_says_how_far_it_moves_and_where() -> None:
     flags = pd.DataFrame(
         {
             "rank": [1, 2, 3],
@@ -171,5 +171,6 @@ def test_boundary_names_the_second_that_it_goes_to() -> None:
     out = io.StringIO()
     Console(file=out, width=120).print(flag_table(flags, width=120))
     lines = out.getvalue().splitlines()
-    for rank, words in enumerate(["boundary to 34.5 s", "boundary to 38.5 s", "rename b"], start=1):
+    told = ["boundary 4.0 s earlier", "boundary 4.0 s later", "rename to b"]
+    for rank, words in enumerate(told, start=1):
         assert any(line.split()[:1] == [str(rank)] and words in line for line in lines)

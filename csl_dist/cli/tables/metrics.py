@@ -40,9 +40,7 @@ def metrics_table(metrics: dict[str, Any]) -> Table:
 
 def own_words(metrics: dict[str, Any]) -> str:
     score: str = metrics["score"]
-    return (
-        f"{score} of all scorers, for disorder {ORDER}" if score == SUSPICION else score
-    )
+    return f"{score} of all scorers, for disorder {ORDER}" if score == SUSPICION else score
 
 
 def rivals_table(metrics: dict[str, Any]) -> Table:

@@ -8,7 +8,7 @@ import pytest
 
 from csl_dist.data.segments import labels_of, segments_of
 from csl_dist.flag.edits.candidates import candidate_edits
-from csl_dist.flag.edits.edit import DURATION_WEIGHT, EMISSION_WEIGHT, EditKind
+from csl_dist.flag.edits.edit import DURATION_WEIGHT, EMISSION_WEIGHT
 from csl_dist.flag.edits.emission import (
     FLOOR,
     TEMPERATURES,
@@ -31,6 +31,7 @@ from csl_dist.flag.edits.insertions import (
     largest_starts,
 )
 from csl_dist.flag.edits.statistics import counts_of, sequence_terms, statistics_of
+from csl_dist.types import EditKind
 
 TRUE = np.repeat([0, 1, 2, 3], [20, 25, 15, 20])
 
