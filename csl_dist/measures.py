@@ -26,6 +26,9 @@ ORDER = "order"
 """Of a frame: what speaks for its step being out of order; by the rule `edits` alone."""
 FRAME_SCORES = (SUSPICION, ORDER)
 
+DECIDING = "deciding"
+"""The score behind the flags of an audit, whichever it is."""
+
 PAPERS_SCORE = f"csl{SMOOTHED}"
 
 SMOOTHINGS = ("", SMOOTHED, SEGMENT)

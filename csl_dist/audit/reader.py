@@ -29,6 +29,7 @@ from csl_dist.flag.edits.files import Exchange
 from csl_dist.flag.facts import FACT_COLUMNS, frame_facts
 from csl_dist.flag.record import AuditRecord
 from csl_dist.measures import (
+    DECIDING,
     FRAME_SCORES,
     PAPERS_SCORE,
     SCORE_NAMES,
@@ -260,12 +261,18 @@ class Audit:
         return self._audits.metrics(self.revision) if self.revision else None
 
     def scores(self, video: str, *, scorer: str | None = None) -> pd.DataFrame:
-        """Every stored score of a video, a row a frame. Higher is more suspicious."""
+        """Every stored score of a video and the one that decides, a row a frame.
+
+        Higher is more suspicious. By the rule `edits` it is `suspicion` that decides, which only
+        videos to audit have; by others the score of the column `deciding`.
+        """
         scorer = self._scorer(scorer)
         annotation = self.annotation(video, scorer=scorer)
         names = self._stored.score_names(video, scorer)
         columns = {name: self._stored.score(video, scorer, name) for name in names}
-        if self.settings.has_frame_scores and video in self._frames:
+        if not self.settings.has_frame_scores:
+            columns[DECIDING] = self.deciding_score(video)
+        elif video in self._frames:
             columns |= {name: self._frames.read(video, name) for name in FRAME_SCORES}
         classes = np.array([*self.classes, ""], dtype=object)
         return pd.DataFrame(
@@ -334,6 +341,8 @@ class Audit:
         if not self.settings.has_frame_scores:
             rule = self.settings.flag.rule
             raise DataError(f"the audit's rule is {rule}; only audits by `edits` have {name!r}")
+        if video not in self._frames:
+            raise DataError(f"video {video!r} is not one to audit, so that it has no {name!r}")
         score_T = self._frames.read(video, name)
         if labels is None:
             return score_T

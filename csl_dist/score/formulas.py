@@ -161,13 +161,12 @@ def trajectory_blocks(
 def trajectory_scores(
     trajectory: Trajectory, labels_T: IntArray, weights_C: FloatArray, config: ScoreConfig
 ) -> dict[str, FloatArray]:
-    """Scores (T,) by name over the selected checkpoints, and `smoothed`, the smoothed CSL."""
+    """Scores (T,) by name over the selected checkpoints, none of them smoothed."""
     parts: dict[str, list[FloatArray]] = {}
     for frames, logp_ETC in trajectory_blocks(trajectory, strategy=config.checkpoints):
         for name, score_T in frame_scores(logp_ETC, labels_T[frames], weights_C).items():
             parts.setdefault(name, []).append(score_T)
-    scores = {name: np.concatenate(blocks) for name, blocks in parts.items()}
-    return scores | {"smoothed": smooth(scores["csl"], config.window)}
+    return {name: np.concatenate(blocks) for name, blocks in parts.items()}
 
 
 def rescored(

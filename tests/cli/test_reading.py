@@ -70,6 +70,16 @@ def test_filters_reach_the_query(root: str) -> None:
     assert [row["frame"] for row in rows] == list(range(130, 140))
 
 
+def test_least_score_of_frames_is_that_of_the_score_that_decides(root: str) -> None:
+    asked = ("query", root, "scores", "--video", "v2", "--format", "json")
+    frames = pd.DataFrame(json.loads(csl(*asked).stdout))
+    least = float(frames.deciding.quantile(0.9))
+    found = pd.DataFrame(json.loads(csl(*asked, "--min-score", f"{least:.6f}").stdout))
+    assert found.frame.tolist() == frames.frame[frames.deciding >= least].tolist()
+    others = csl(*asked, "--min-score", f"{least:.6f}", "--scorer", "framewise").stdout
+    assert [row["frame"] for row in json.loads(others)] == found.frame.tolist()
+
+
 def test_trajectory_has_a_row_for_each_frame_and_checkpoint(root: str) -> None:
     printed = csl(
         "query", root, "trajectory", "--video", "v2", "--frame", "120:122", "--format", "csv"

@@ -132,7 +132,7 @@ def test_flag_without_a_fix_has_a_dash() -> None:
 def test_scores_are_whole_at_any_width_and_what_is_left_out_is_told(
     width: int, num_left_out: int
 ) -> None:
-    names = ("aum", "aum_late", "csl", "csl_late", "final", "margin", "margin_late", "smoothed")
+    names = ("aum", "aum_late", "csl", "csl_late", "final", "margin", "margin_late", "deciding")
     scores = pd.DataFrame(
         {"frame": [120], "seconds": [1234.56], "label": ["Brötchen schneiden"]}
         | {name: [-10.25] for name in (*names, "suspicion", "order")}

@@ -14,6 +14,7 @@ from pathlib import Path
 import builder
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pytest
 from rich.console import Console
 from served import client_of
@@ -564,6 +565,14 @@ def test_query_lists_fixes(audit: Audit) -> None:
     seconds = moved.stop_seconds - moved.start_seconds
     assert any(RENAMED in line and "rename to tie" in line for line in lines)
     assert any(MOVED in line and f"boundary {seconds:.1f} s earlier" in line for line in lines)
+
+
+def test_query_filters_frames_by_suspicion(audit: Audit) -> None:
+    asked = ["query", audit.paths.root.url, "scores", "--video", RENAMED, "--min-score", "0"]
+    found = CliRunner().invoke(app, [*asked, "--format", "csv"]).stdout
+    wanted = np.flatnonzero(audit.deciding_score(RENAMED) >= 0).tolist()
+    assert wanted == list(range(segment(RENAMED, 2).start, segment(RENAMED, 2).stop))
+    assert pd.read_csv(io.StringIO(found)).frame.tolist() == wanted
 
 
 def made_edit(kind: EditKind, place: int = 10) -> Edit:
