@@ -8,7 +8,9 @@ import difflib
 from csl_dist.types import ErrorKind
 
 LATE = "_late"
-"""Over the later half of the selected checkpoints alone."""
+"""Over the later half of the selected checkpoints alone, by their number. By epoch, as what models
+say of a frame (`strategies.first_late`), stored scores would be others where checkpoints lie
+unevenly far apart, and every audit would have to be made anew."""
 
 SMOOTHED = "_smoothed"
 """The paper's local mean over `score.window` frames."""

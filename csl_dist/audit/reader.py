@@ -450,7 +450,7 @@ class Audit:
         return self._stored.trajectory(self._known(video), self._scorer(scorer))
 
     def predicted(self, video: str, *, scorer: str | None = None) -> IntArray:
-        """The likeliest class (T,) over the later half of the checkpoints, whatever the labels."""
+        """The likeliest class (T,) over the later half of the training, whatever the labels."""
         trajectory = self.log_probabilities(video, scorer=scorer)
         own = self.config.score
         return late_classes(trajectory, own.checkpoints, window=own.window)

@@ -4,10 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from csl_dist.config import ScoreConfig
+from csl_dist.flag.edit_rule import read_families
 from csl_dist.score.formulas import (
     chosen_rows,
     frame_losses,
     frame_scores,
+    late_classes,
     late_probabilities,
     outlying_videos,
     smooth,
@@ -170,3 +172,15 @@ def test_late_probabilities_are_the_mean_over_a_span_and_later_checkpoints(
     assert np.allclose(got, np.exp(logp[2:, 3:12]).mean(axis=(0, 1)))
     last = late_probabilities(Stored(logp), Span(3, 12), "last")
     assert np.allclose(last, np.exp(logp[3, 3:12]).mean(axis=0))
+
+
+def test_opinion_of_few_checkpoints_rests_on_those_that_flags_rest_on() -> None:
+    """Of epochs 10 and 16 both are late, where half of the rows would be the last one alone."""
+    logp = log_probabilities(2, 40, 3)
+    early = Stored(logp, epochs=[10, 16])
+    [flags_rest_on] = read_families("v", ["framewise"], lambda *_: early)
+    assert np.allclose(flags_rest_on.mean_TC, logp.mean(axis=0))
+    probability = np.exp(logp).mean(axis=0)
+    assert np.allclose(late_probabilities(early, Span(0, 40), "full"), probability.mean(axis=0))
+    assert late_classes(early, "full", window=1).tolist() == probability.argmax(axis=1).tolist()
+    assert (probability.argmax(axis=1) != logp[1].argmax(axis=1)).any(), "not the last one's alone"
