@@ -140,6 +140,8 @@ def query(
     # Where there is no answer yet, its own error says so.
     for sentence in audit.missing():
         complain("not finished", sentence)
+    if audit.rests_on is not None:
+        complain("early", audit.rests_on)
     if what is What.TOP and form is Form.TABLE:
         for exchange in audit.exchanges():
             say(exchange.sentence())

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 @app.command(rich_help_panel="Results")
 def status(root: Root) -> None:
     """Show how far a run is."""
-    from csl_dist.audit.status import preliminary, run_status
+    from csl_dist.audit.reader import open_audit
+    from csl_dist.audit.status import run_status
     from csl_dist.cli.tables.results import status_table
     from csl_dist.predict.pulse import read_pulse
     from csl_dist.storage.lock import holder_of
@@ -31,8 +32,9 @@ def status(root: Root) -> None:
         say(f"at work: {holder.sentence()}")
     if pulse is not None:
         say(pulse.report())
-    for sentence in preliminary(root):
-        say(sentence)
+    rests_on = open_audit(root).rests_on
+    if rests_on is not None:
+        say(rests_on)
 
 
 @app.command(rich_help_panel="Results")
