@@ -3,8 +3,7 @@
 `margin_late_segment` is the margin over the later half of the checkpoints, smoothed by segment.
 """
 
-import difflib
-
+from csl_dist.errors import nearest
 from csl_dist.types import ErrorKind
 
 LATE = "_late"
@@ -48,8 +47,7 @@ def base_and_smoothing(name: str) -> tuple[str, str]:
 def known_score(name: str) -> str:
     """The name itself; ValueError with the nearest one where there is no such score."""
     if name not in SCORE_NAMES:
-        [near] = difflib.get_close_matches(name, SCORE_NAMES, n=1, cutoff=0)
-        raise ValueError(f"there is no score {name!r}; did you mean {near!r}?")
+        raise ValueError(f"there is no score {name!r}; {nearest(name, SCORE_NAMES)}")
     return name
 
 

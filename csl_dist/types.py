@@ -6,6 +6,7 @@ Nothing here reads or writes anything.
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -20,6 +21,12 @@ BoolArray = npt.NDArray[np.bool_]
 
 UNLABELLED = -1
 """Class id of a frame without a label: context for the model, never part of a score."""
+
+
+def label_name(label: int, classes: Sequence[str]) -> str:
+    """The name of a class id; empty for UNLABELLED."""
+    return "" if label == UNLABELLED else classes[label]
+
 
 NORMAL_MAD = 1.4826
 """Standard deviations in one median absolute deviation, of a normal distribution."""
@@ -344,6 +351,13 @@ def fingerprint(*parts: Any) -> str:
     """Sixteen hex digits that change whenever any part changes; parts are JSON-like values."""
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=_as_json)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def names_folder(url: str) -> bool:
+    """Whether a path or URL names a place: an empty one does not, nor does `s3://` alone."""
+    scheme, separator, rest = url.partition("://")
+    bucket = rest if scheme == "file" else rest.partition("/")[0]
+    return bool(url.strip()) and (not separator or bool(scheme and bucket.strip("/")))
 
 
 def is_fingerprint(name: str) -> bool:

@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).parents[1] / "csl_dist"
 COMPOSED = ("features.adapt", "predict.follow")
 """Modules made of several stages, which stand above them."""
 LAYERS = (
-    ("types", "errors"),
+    ("types", "errors", "words"),
     ("config", "strategies", "measures", "storage", "data", "lint"),
     (
         *("run", "cluster", "features", "training", "predict", "score", "flag", "evaluate"),

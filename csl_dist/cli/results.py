@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 from csl_dist.cli.app import OtherScores, Revision, Root, app, console, say
 from csl_dist.errors import ConfigError
+from csl_dist.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,7 +120,8 @@ def relabel(
     console.print(corrections_table(corrections, by_edits=by_edits, width=console.width))
     lower = corrections.score_after < corrections.score_before
     say(
-        f"corrected: {len(lower)} spans in {corrections.video.nunique()} videos; "
+        f"corrected: {counted(len(lower), 'span')} in "
+        f"{counted(corrections.video.nunique(), 'video')}; "
         f"{int(lower.sum())} are less suspicious now, {_outcome(corrections, by_edits=by_edits)}"
     )
     for exchange in made.settled_exchanges:

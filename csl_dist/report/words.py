@@ -22,15 +22,6 @@ VIDEO_NOTE = (
 )
 
 
-def clock(seconds: float) -> str:
-    """Minutes and seconds, with hours where there are any."""
-    tenths = round(seconds * 10)
-    minutes, rest = divmod(tenths, 600)
-    hours, minutes = divmod(minutes, 60)
-    text = f"{rest // 10:02d}.{rest % 10}"
-    return f"{hours}:{minutes:02d}:{text}" if hours else f"{minutes}:{text}"
-
-
 def correction_words(correction: Mapping[Any, Any], *, by_edits: bool) -> str:
     """What became of a corrected span."""
     is_below = correction["below_threshold"]
