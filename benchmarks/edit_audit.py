@@ -21,11 +21,10 @@ from edit_settings import (
 
 from csl_dist.data.mistakes import PlantedKind, plant_mix
 from csl_dist.flag.edit_findings import with_doubt
-from csl_dist.flag.edits.edit import EditKind
 from csl_dist.flag.edits.findings import Finding, log_odds_of, resolved
 from csl_dist.flag.edits.fitting import FIT_MIX, FIT_SEED, MAX_VIDEOS, FixExamples
 from csl_dist.flag.edits.probability import EditModel
-from csl_dist.types import FloatArray
+from csl_dist.types import EditKind, FloatArray
 
 TOLERANCE_SECONDS = 2.0
 

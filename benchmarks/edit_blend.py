@@ -30,11 +30,11 @@ from real_data import DATASETS
 from sklearn.metrics import average_precision_score
 
 from csl_dist.data.mistakes import PlantedKind
-from csl_dist.flag.edits.edit import EditKind
 from csl_dist.flag.edits.findings import frame_log_odds, is_swap, log_odds_of
 from csl_dist.flag.edits.fitting import FIT_MIX, FIT_SEED, MAX_VIDEOS, FixExamples
 from csl_dist.flag.edits.lists import LIST_OF, ListName
 from csl_dist.flag.edits.probability import DRAW, SHIPPED, EditModel, fit_edit_model
+from csl_dist.types import EditKind
 
 KINDS = [kind for kind in (*STUDY_KINDS, *OTHER_KINDS) if kind is not PlantedKind.SWAP]
 SEEDS = (0, 1)

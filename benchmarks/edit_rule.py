@@ -115,7 +115,7 @@ def is_hit(flag: Flag, error: PlantedSpan, fps: float) -> bool:
         return True
     if error.boundary is None or flag.fix is None:
         return False
-    return abs(int(flag.fix.split()[-1]) - error.boundary) <= TOLERANCE_SECONDS * fps
+    return abs(flag.fix.frames[-1] - error.boundary) <= TOLERANCE_SECONDS * fps
 
 
 def list_figures(

@@ -20,7 +20,7 @@ from edit_settings import (
 
 from csl_dist.data.mistakes import PlantedKind, PlantedSpan
 from csl_dist.data.segments import segments_of
-from csl_dist.flag.edits.edit import Edit, EditKind
+from csl_dist.flag.edits.edit import Edit
 from csl_dist.flag.edits.findings import (
     frame_log_odds,
     is_right_fix,
@@ -30,7 +30,7 @@ from csl_dist.flag.edits.findings import (
 from csl_dist.flag.edits.fitting import FIT_MIX
 from csl_dist.flag.edits.lists import LIST_OF, ListName
 from csl_dist.flag.edits.probability import SHIPPED
-from csl_dist.types import FloatArray
+from csl_dist.types import EditKind, FloatArray
 
 STUDY_KINDS = (
     *(PlantedKind.MISLABEL, PlantedKind.RENAME, PlantedKind.PLAUSIBLE, PlantedKind.INSERT),

@@ -29,14 +29,13 @@ from real_data import DATASETS
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from csl_dist.data.mistakes import PlantedKind
-from csl_dist.flag.edits.edit import EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.findings import Finding, frame_log_odds, is_right_fix, resolved
 from csl_dist.flag.edits.fitting import FIT_MIX
 from csl_dist.flag.edits.labelled import LabelledVideo
 from csl_dist.flag.edits.order import order_scores
 from csl_dist.flag.edits.probability import SHIPPED, EditModel, fit_edit_model, shipped_model
-from csl_dist.types import BoolArray, FloatArray
+from csl_dist.types import BoolArray, EditKind, FloatArray
 
 BY_BIGRAM = shipped_model(-8.88, bigram=0.489, log_size=1.087)
 """Of RESEARCH.md."""

@@ -3,12 +3,13 @@
 `margin_late_segment` is the margin over the later half of the checkpoints, smoothed by segment.
 """
 
-import difflib
-
+from csl_dist.errors import nearest
 from csl_dist.types import ErrorKind
 
 LATE = "_late"
-"""Over the later half of the selected checkpoints alone."""
+"""Over the later half of the selected checkpoints alone, by their number. By epoch, as what models
+say of a frame (`strategies.first_late`), stored scores would be others where checkpoints lie
+unevenly far apart, and every audit would have to be made anew."""
 
 SMOOTHED = "_smoothed"
 """The paper's local mean over `score.window` frames."""
@@ -25,6 +26,9 @@ SUSPICION = "suspicion"
 ORDER = "order"
 """Of a frame: what speaks for its step being out of order; by the rule `edits` alone."""
 FRAME_SCORES = (SUSPICION, ORDER)
+
+DECIDING = "deciding"
+"""The score behind the flags of an audit, whichever it is."""
 
 PAPERS_SCORE = f"csl{SMOOTHED}"
 
@@ -43,8 +47,7 @@ def base_and_smoothing(name: str) -> tuple[str, str]:
 def known_score(name: str) -> str:
     """The name itself; ValueError with the nearest one where there is no such score."""
     if name not in SCORE_NAMES:
-        [near] = difflib.get_close_matches(name, SCORE_NAMES, n=1, cutoff=0)
-        raise ValueError(f"there is no score {name!r}; did you mean {near!r}?")
+        raise ValueError(f"there is no score {name!r}; {nearest(name, SCORE_NAMES)}")
     return name
 
 

@@ -65,6 +65,15 @@ def selected_epochs(epochs: Sequence[int], strategy: Strategy) -> list[int]:
     return picked or ordered[-1:]
 
 
+def first_late(epochs: Sequence[int]) -> int:
+    """Place of the first late one among ascending epochs, some of which may be lacking.
+
+    Late are those of the later half of the training. Of 10 and 16 both are, where half of their
+    number would be the last one alone.
+    """
+    return sum(2 * epoch <= epochs[-1] for epoch in epochs)
+
+
 def swept_epochs(epochs: Sequence[int], sweep: int) -> set[int]:
     """Epochs that are done after a sweep and all before it; the last one is in the first."""
     picked = (selected_epochs(epochs, strategy) for strategy in SWEEPS[: sweep + 1])

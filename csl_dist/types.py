@@ -6,6 +6,7 @@ Nothing here reads or writes anything.
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -20,6 +21,12 @@ BoolArray = npt.NDArray[np.bool_]
 
 UNLABELLED = -1
 """Class id of a frame without a label: context for the model, never part of a score."""
+
+
+def label_name(label: int, classes: Sequence[str]) -> str:
+    """The name of a class id; empty for UNLABELLED."""
+    return "" if label == UNLABELLED else classes[label]
+
 
 NORMAL_MAD = 1.4826
 """Standard deviations in one median absolute deviation, of a normal distribution."""
@@ -81,6 +88,21 @@ FLAGGED_KINDS = (
     *(ErrorKind.MISSING, ErrorKind.BOUNDARY, ErrorKind.AMBIGUOUS),
 )
 """Kinds that a flag can have."""
+
+
+class EditKind(StrEnum):
+    """What an edit does."""
+
+    RENAME = "rename"
+    """A segment gets a name that neither neighbour has."""
+    DELETE = "delete"
+    """A segment becomes part of a neighbour."""
+    INSERT = "insert"
+    """A step is put inside a segment, at one of its ends, or between two that share its frames."""
+    BOUNDARY = "boundary"
+    """The place between two segments moves."""
+    SWAP = "swap"
+    """Two neighbours change places."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,6 +284,35 @@ class DerivedFrames:
     order_T: IntArray
 
 
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """An edit that a flag proposes; its text is what tables and the service have."""
+
+    kind: EditKind
+    frames: tuple[int, ...]
+    """`rename`, `delete` and `insert`: start and stop of those that get another label; `boundary`:
+    where it is and where it should be; `swap`: where the two segments begin, meet and end."""
+
+    @classmethod
+    def parse(cls, text: object) -> "Fix | None":
+        """From text such as `boundary 50 43`; None of an empty cell of a table."""
+        if not isinstance(text, str):
+            return None
+        kind, *frames = text.split()
+        return cls(EditKind(kind), tuple(map(int, frames)))
+
+    def __str__(self) -> str:
+        return " ".join([self.kind, *map(str, self.frames)])
+
+    @property
+    def direction(self) -> str:
+        """Where a boundary moves, `later` or `earlier`; empty of any other fix."""
+        if self.kind is not EditKind.BOUNDARY:
+            return ""
+        old, new = self.frames
+        return "later" if new > old else "earlier"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flag:
     """A span picked for review."""
@@ -283,8 +334,8 @@ class Flag:
     why: str
     probability: float | None = None
     """That it is an error; None by rules that do not say."""
-    fix: str | None = None
-    """An edit and its frames, such as `rename 10 20`; None of rules that only say where to look."""
+    fix: Fix | None = None
+    """None of rules that only say where to look."""
     fix_label: str | None = None
     """The label of frames `fix_start` to `fix_stop` once the fix is made; None for a swap."""
     fix_start: int | None = None
@@ -300,6 +351,13 @@ def fingerprint(*parts: Any) -> str:
     """Sixteen hex digits that change whenever any part changes; parts are JSON-like values."""
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=_as_json)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def names_folder(url: str) -> bool:
+    """Whether a path or URL names a place: an empty one does not, nor does `s3://` alone."""
+    scheme, separator, rest = url.partition("://")
+    bucket = rest if scheme == "file" else rest.partition("/")[0]
+    return bool(url.strip()) and (not separator or bool(scheme and bucket.strip("/")))
 
 
 def is_fingerprint(name: str) -> bool:

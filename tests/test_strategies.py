@@ -1,7 +1,7 @@
 import pytest
 
 from csl_dist.errors import ConfigError
-from csl_dist.strategies import selected_epochs
+from csl_dist.strategies import first_late, selected_epochs
 
 EPOCHS = range(1, 201)
 
@@ -36,3 +36,14 @@ def test_list_with_an_epoch_that_is_not_there_is_refused() -> None:
 def test_unknown_strategy_is_an_error_with_the_nearest_name() -> None:
     with pytest.raises(ConfigError, match="no strategy 'every_3rd'; did you mean 'every_"):
         selected_epochs([1, 2, 3], "every_3rd")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("num_epochs", [1, 2, 5, 16, 31])
+def test_later_half_of_a_whole_training_is_that_of_its_rows(num_epochs: int) -> None:
+    epochs = list(range(1, num_epochs + 1))
+    assert epochs[first_late(epochs) :] == epochs[num_epochs // 2 :]
+
+
+def test_later_half_of_some_checkpoints_is_by_their_epochs() -> None:
+    assert first_late([10, 16]) == 0
+    assert first_late([5, 10, 15, 16]) == 1

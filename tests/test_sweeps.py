@@ -9,11 +9,14 @@ import pandas as pd
 import pytest
 from builder import MadeVideo, write_checkpoints, write_manifest
 from rich.console import Console
+from typer.testing import CliRunner
 
 from csl_dist import open_audit, pipeline
 from csl_dist.audit.changes import audit_lines
 from csl_dist.audit.revision import AuditStore
-from csl_dist.audit.status import preliminary, run_status
+from csl_dist.audit.status import run_status
+from csl_dist.cli import main  # noqa: F401  registers every command
+from csl_dist.cli.app import app
 from csl_dist.config import PredictConfig, RunConfig, parse_config
 from csl_dist.errors import ConfigError
 from csl_dist.flag import stage as flagging
@@ -106,23 +109,25 @@ def test_sweeps_give_an_audit_each_and_end_with_that_of_a_straight_run(
     settled = config_of(tmp_path, "swept", stop="settled")
     assert audit(settled) == [1, 2]
     assert audit(settled) == [1, 2], "what is settled stays so"
-    assert open_audit(settled.root).missing() == [
-        "audit 2 rests on 3 of 12 checkpoints, by which the top of the list is settled"
-    ]
-    assert open_audit(settled.root, revision=1).missing() == [
-        "audit 1 rests on 2 of 12 checkpoints"
-    ]
+    rests_on = "audit 2 rests on 3 of 12 checkpoints, by which the top of the list is settled"
+    found, first = open_audit(settled.root), open_audit(settled.root, revision=1)
+    assert (found.rests_on, first.rests_on) == (rests_on, "audit 1 rests on 2 of 12 checkpoints")
+    assert found.missing() == [], "it is finished, as far as it goes"
+    assert rests_on in found._repr_html_()
+    for command in (["status", settled.root], ["query", settled.root, "top"]):
+        said = CliRunner().invoke(app, command).output
+        assert rests_on in said
+        assert "not finished" not in said
     assert "rests on 3 of 12" in (tmp_path / "swept/report.html").read_text()
     assert "rests on 3 of 12 checkpoints" in " ".join(audit_lines(settled.root)[1].changes)
     assert [line.done for line in run_status(settled.root) if line.stage == "flags"] == [1]
-    assert preliminary(settled.root) == open_audit(settled.root).missing()
 
     whole = config_of(tmp_path, "swept", sweeps=True)
     assert audit(whole) == [1, 2, 3, 4]
     store = AuditStore(RunPaths(Storage(whole.root)))
     sweeps = [record.sweep for record in store.records().values()]
     assert [sweep and sweep.checkpoints for sweep in sweeps] == [2, 3, 7, None]
-    assert open_audit(whole.root).missing() == []
+    assert open_audit(whole.root).rests_on is None
     straight = AuditStore(RunPaths(Storage(config.root)))
     assert store.record(4).made_from == straight.record(1).made_from
     assert digests(whole, 4) == digests(config, 1)

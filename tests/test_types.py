@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from csl_dist.data.media.timeline import sampled
-from csl_dist.types import Annotation, Span, array_fingerprint, fingerprint, runs_of, spans_where
+from csl_dist.types import (
+    Annotation,
+    Fix,
+    Span,
+    array_fingerprint,
+    fingerprint,
+    runs_of,
+    spans_where,
+)
 
 labels = st.lists(st.integers(-1, 3), max_size=30)
 
@@ -25,6 +33,24 @@ def test_spans_where_gives_runs_of_true() -> None:
     mask = np.array([1, 1, 0, 1, 0, 0, 1], dtype=bool)
     assert spans_where(mask) == [Span(0, 2), Span(3, 4), Span(6, 7)]
     assert spans_where(np.zeros(3, dtype=bool)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "direction"),
+    [
+        *(("rename 10 20", ""), ("insert 10 20", ""), ("swap 0 30 50", "")),
+        *(("boundary 50 43", "earlier"), ("boundary 43 50", "later")),
+    ],
+)
+def test_fix_reads_the_text_that_it_writes(text: str, direction: str) -> None:
+    fix = Fix.parse(text)
+    assert fix is not None
+    assert (str(fix), fix.direction) == (text, direction)
+
+
+def test_empty_cell_of_a_table_is_no_fix() -> None:
+    assert Fix.parse(None) is None
+    assert Fix.parse(np.nan) is None
 
 
 @pytest.mark.parametrize("fps", [0.5, 1, 2, 3, 8, 10, 20])

@@ -17,6 +17,7 @@ from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.run_file import read_run_file
 from csl_dist.storage.url import Storage
 from csl_dist.types import Span, Split, Video
+from csl_dist.words import counted
 
 MAX_NAMED = 3
 """Settings that a line names one by one."""
@@ -85,14 +86,10 @@ def _changed_labels(before: _Made, after: _Made) -> list[str]:
     kept = after.num_labelled_as(before, old.labels)
     if not kept:
         return ["the dataset's own labels again"]
-    words = [f"corrected labels of {_videos(kept)}, now the dataset's own"]
+    words = [f"corrected labels of {counted(kept, 'video')}, now the dataset's own"]
     if left := len(old.labels) - kept:
-        words.append(f"the dataset's own labels of {_videos(left)} again")
+        words.append(f"the dataset's own labels of {counted(left, 'video')} again")
     return words
-
-
-def _videos(count: int) -> str:
-    return f"{count} video{'s' * (count > 1)}"
 
 
 def _changes(before: _Made, after: _Made) -> tuple[str, ...]:
@@ -105,13 +102,13 @@ def _changes(before: _Made, after: _Made) -> tuple[str, ...]:
     settings = _changed_settings(config_as_dict(old.config), config_as_dict(new.config))
     words += settings[:MAX_NAMED]
     if len(settings) > MAX_NAMED:
-        words.append(f"{len(settings) - MAX_NAMED} more settings")
+        words.append(f"{counted(len(settings) - MAX_NAMED, 'more setting')}")
     if old.classes != new.classes:
         words.append("classes")
     old_ids, new_ids = ({video.id for video in videos} for videos in (old_videos, new_videos))
     for what, ids in (("new", new_ids - old_ids), ("removed", old_ids - new_ids)):
         if ids:
-            words.append(f"{len(ids)} {what} video{'s' * (len(ids) > 1)}")
+            words.append(counted(len(ids), f"{what} video"))
     changed = {
         video
         for scorer, made in new.scores.items()
@@ -119,12 +116,12 @@ def _changes(before: _Made, after: _Made) -> tuple[str, ...]:
         if old.scores.get(scorer, {}).get(video, version) != version
     }
     if changed:
-        words.append(f"scores of {_videos(len(changed))}")
+        words.append(f"scores of {counted(len(changed), 'video')}")
     if old.rule_version != new.rule_version and old.config.flag.rule == new.config.flag.rule:
         words.append("the rule of another version of csl_dist")
     if new.num_reviewed and old.num_reviewed != new.num_reviewed:
         earlier = "" if old.num_reviewed is None else f", {old.num_reviewed} before"
-        words.append(f"decisions on {new.num_reviewed} spans{earlier}")
+        words.append(f"decisions on {counted(new.num_reviewed, 'span')}{earlier}")
     return tuple(words) or ("known errors, skipped checkpoints, or decisions of reviewers",)
 
 

@@ -5,14 +5,11 @@ from typing import Any
 
 import pandas as pd
 
+from csl_dist.words import clock, counted
+
 SHOWN_FLAGS = 5
 MOST_SHOWN = 20
 """Rows of flags that are shown; the table has all of them."""
-
-
-def clock(seconds: float) -> str:
-    """Minutes and seconds, `2:05`."""
-    return f"{int(seconds // 60)}:{int(seconds % 60):02d}"
 
 
 def shown_flags(flags: pd.DataFrame) -> pd.DataFrame:
@@ -79,8 +76,4 @@ def _are_flags(table: pd.DataFrame) -> bool:
 
 def _count(flags: pd.DataFrame) -> str:
     videos = flags.video.nunique()
-    return f"{_counted(len(flags), 'flag')} in {_counted(videos, 'video')}"
-
-
-def _counted(count: int, name: str) -> str:
-    return f"{count:,} {name}" if count == 1 else f"{count:,} {name}s"
+    return f"{counted(len(flags), 'flag')} in {counted(videos, 'video')}"

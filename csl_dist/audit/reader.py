@@ -2,6 +2,7 @@
 
 Reading needs no Ray, no model and no dataset, and writes nothing. A run in progress can be read
 too: `missing` says what it lacks, and what is asked for and not there yet is a NotReadyError.
+What decides on flags, and what that would be under other labels, is read by `deciding`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from csl_dist.audit.frames import FrameScores
+from csl_dist.audit.deciding import DecidingScores
 from csl_dist.audit.notebook import Flags, audit_html
 from csl_dist.audit.revision import AuditStore
 from csl_dist.audit.seen import SeenLabels, order_of_classes, seen_table
@@ -22,8 +23,6 @@ from csl_dist.audit.stored import StoredVideos
 from csl_dist.data.layouts import listed_in
 from csl_dist.errors import DataError, NotReadyError, nearest
 from csl_dist.flag.calibration import AnyCalibration
-from csl_dist.flag.edit_calibration import EditCalibration
-from csl_dist.flag.edit_rule import read_families
 from csl_dist.flag.edits.conventions import Convention
 from csl_dist.flag.edits.files import Exchange
 from csl_dist.flag.facts import FACT_COLUMNS, frame_facts
@@ -32,12 +31,9 @@ from csl_dist.measures import (
     FRAME_SCORES,
     PAPERS_SCORE,
     SCORE_NAMES,
-    SUSPICION,
-    base_and_smoothing,
 )
 from csl_dist.predict.published import Trajectory
-from csl_dist.score.ensemble import Scale, ensemble_score
-from csl_dist.score.formulas import chosen_rows, late_classes, rescored, smoothed_as_named
+from csl_dist.score.formulas import chosen_rows, late_classes
 from csl_dist.score.settings import AuditSettings
 from csl_dist.score.under import LabelledTrajectory, Labels, class_ids
 from csl_dist.storage.output import OutputFolder
@@ -99,6 +95,7 @@ class Audit:
             self.revision,
             self._record,
             self.paths,
+            config=self.config.score,
             videos=[video.id for video in self.held_out_videos()],
             scorers=self.scorers,
         )
@@ -116,7 +113,8 @@ class Audit:
             "classes": ", ".join(self.classes),
             "scorers": ", ".join(self.scorers),
         }
-        told = [*self.missing(), *(exchange.sentence() for exchange in self.exchanges())]
+        rests_on = [self.rests_on] if self.rests_on else []
+        told = [*self.missing(), *rests_on, *(exchange.sentence() for exchange in self.exchanges())]
         return audit_html(facts, self.flags() if self.has_flags else None, told)
 
     @property
@@ -142,6 +140,12 @@ class Audit:
     def has_flags(self) -> bool:
         """Whether the run has come as far as that."""
         return self._record is not None
+
+    @property
+    def rests_on(self) -> str | None:
+        """How much an early audit rests on, in a sentence; None where it is all checkpoints."""
+        sweep = self._record.sweep if self._record is not None else None
+        return f"audit {self.revision} {sweep.sentence()}" if sweep is not None else None
 
     @property
     def scorers(self) -> list[str]:
@@ -170,10 +174,9 @@ class Audit:
         return self.videos_by_id[self._known(video)]
 
     def missing(self) -> list[str]:
-        """What an unfinished run lacks, a sentence each; empty where all is there."""
+        """What a run without an audit lacks, a sentence each; empty where there is one."""
         if self._record is not None:
-            sweep = self._record.sweep
-            return [f"audit {self.revision} {sweep.sentence()}"] if sweep else []
+            return []
         return [*self._stored.missing(), "there are no flags yet"]
 
     def videos(self) -> pd.DataFrame:
@@ -253,20 +256,22 @@ class Audit:
 
     def calibration(self) -> AnyCalibration | None:
         """What the rule finds of planted errors; None before there are flags."""
-        return self._calibration if self.revision else None
+        return self._deciding.calibration if self.revision else None
 
     def metrics(self) -> dict[str, Any] | None:
         """How well known errors were found; None where none are known, or it was not measured."""
         return self._audits.metrics(self.revision) if self.revision else None
 
     def scores(self, video: str, *, scorer: str | None = None) -> pd.DataFrame:
-        """Every stored score of a video, a row a frame. Higher is more suspicious."""
+        """Every stored score of a video and the one that decides, a row a frame.
+
+        Higher is more suspicious. By the rule `edits` it is `suspicion` that decides, which only
+        videos to audit have; by others the score of the column `deciding`.
+        """
         scorer = self._scorer(scorer)
         annotation = self.annotation(video, scorer=scorer)
         names = self._stored.score_names(video, scorer)
         columns = {name: self._stored.score(video, scorer, name) for name in names}
-        if self.settings.has_frame_scores and video in self._frames:
-            columns |= {name: self._frames.read(video, name) for name in FRAME_SCORES}
         classes = np.array([*self.classes, ""], dtype=object)
         return pd.DataFrame(
             {
@@ -274,6 +279,7 @@ class Audit:
                 "seconds": annotation.times_T,
                 "label": classes[annotation.labels_T],
                 **columns,
+                **self._deciding.by_name(video),
             }
         )
 
@@ -286,30 +292,13 @@ class Audit:
         Under other `labels`, only frames whose label differs are computed anew.
         """
         if name in FRAME_SCORES:
-            return self._frame_score(self._known(video), name, labels)
+            return self._deciding.frame_score(self._known(video), name, self._given(video, labels))
         if name not in SCORE_NAMES:
             known = nearest(name, (*SCORE_NAMES, *FRAME_SCORES))
             raise DataError(f"there is no score {name!r}; {known}")
-        scorer = self._scorer(scorer)
-        base, smoothing = base_and_smoothing(name)
-        score_T = self._stored.score(self._known(video), scorer, base)
-        if labels is None and not smoothing:
-            return score_T
-        labels_T = self.annotation(video, scorer=scorer).labels_T
-        if labels is not None:
-            given_T = class_ids(labels, self.classes, video, len(labels_T))
-            score_T = rescored(
-                score_T,
-                base,
-                self.log_probabilities(video, scorer=scorer),
-                self._loss_weights(video, scorer),
-                before_T=labels_T,
-                after_T=given_T,
-                strategy=self.config.score.checkpoints,
-            )
-            labels_T = given_T
-        window = self.config.score.window
-        return smoothed_as_named(score_T, labels_T, smoothing=smoothing, window=window)
+        return self._stored.named_score(
+            self._known(video), self._scorer(scorer), name, self._given(video, labels)
+        )
 
     def deciding_score(self, video: str, *, labels: Labels | None = None) -> FloatArray:
         """The score (T,) behind the flags: `suspicion`, or what is compared with a threshold.
@@ -317,50 +306,14 @@ class Audit:
         Under other `labels`, suspicion of frames that changed is only how much models prefer yet
         another label; what else speaks against these labels, the next audit tells.
         """
-        settings, scales = self.settings, self.record.scales
-        if settings.has_frame_scores:
-            return self._frame_score(self._known(video), SUSPICION, labels)
-        name = settings.flag.score
-        if scales is None or settings.framewise is None:
-            return self.score(video, name, labels=labels, scorer=settings.scorer)
-        temporal, framewise = (Scale(mean=m, deviation=d) for m, d in scales)
-        return ensemble_score(
-            self.score(video, name, labels=labels, scorer=settings.temporal),
-            self.score(video, name, labels=labels, scorer=settings.framewise),
-            (temporal, framewise),
-        )
-
-    def _frame_score(self, video: str, name: str, labels: Labels | None) -> FloatArray:
-        if not self.settings.has_frame_scores:
-            rule = self.settings.flag.rule
-            raise DataError(f"the audit's rule is {rule}; only audits by `edits` have {name!r}")
-        score_T = self._frames.read(video, name)
-        if labels is None:
-            return score_T
-        if name != SUSPICION:
-            raise DataError(f"{name!r} is known for the audit's own labels alone; `csl relabel`")
-        return self._suspicion_under(video, score_T, labels)
-
-    def _suspicion_under(self, video: str, suspicion_T: FloatArray, labels: Labels) -> FloatArray:
-        calibration, annotation = self._calibration, self.annotation(video)
-        assert isinstance(calibration, EditCalibration), "every audit by this rule has one"
-        given_T = class_ids(labels, self.classes, video, annotation.num_frames)
-        changed = np.flatnonzero(given_T != annotation.labels_T)
-        families = read_families(
-            video, calibration.families, lambda s, v: self.log_probabilities(v, scorer=s)
-        )
-        preferred_T = calibration.preference_of(families, given_T)
-        result_T = suspicion_T.copy()
-        result_T[changed] = np.where(given_T < 0, np.nan, preferred_T)[changed]
-        return result_T
+        return self._deciding.score(self._known(video), self._given(video, labels))
 
     @cached_property
-    def _frames(self) -> FrameScores:
-        return self._audits.frame_scores(self.revision)
+    def _deciding(self) -> DecidingScores:
+        return DecidingScores(self._audits, self.revision, self.record, self._stored)
 
-    @cached_property
-    def _calibration(self) -> AnyCalibration:
-        return self._audits.calibration(self.revision)
+    def _given(self, video: str, labels: Labels | None) -> IntArray | None:
+        return None if labels is None else self.label_ids(labels, video)
 
     def annotation(self, video: str, *, scorer: str | None = None) -> Annotation:
         """The labels and times of a video's frames, as this audit saw them."""
@@ -431,7 +384,7 @@ class Audit:
         return LabelledTrajectory(
             trajectory=trajectory,
             labels_T=labels_T[span.start : span.stop],
-            weights_C=self._loss_weights(video, scorer, weighted),
+            weights_C=self._stored.loss_weights(video, scorer, weighted),
             start=span.start,
             rows=chosen_rows(trajectory.epochs, checkpoints),
         )
@@ -441,7 +394,7 @@ class Audit:
         return self._stored.trajectory(self._known(video), self._scorer(scorer))
 
     def predicted(self, video: str, *, scorer: str | None = None) -> IntArray:
-        """The likeliest class (T,) over the later half of the checkpoints, whatever the labels."""
+        """The likeliest class (T,) over the later half of the training, whatever the labels."""
         trajectory = self.log_probabilities(video, scorer=scorer)
         own = self.config.score
         return late_classes(trajectory, own.checkpoints, window=own.window)
@@ -510,13 +463,6 @@ class Audit:
         for video in videos:
             with suppress(NotReadyError):
                 yield self.annotation(video.id)
-
-    def _loss_weights(self, video: str, scorer: str, weighted: bool | None = None) -> FloatArray:
-        """Weights (C,) that losses are read with; as the run has it unless `weighted` is given."""
-        use_weights = self.config.score.weighted if weighted is None else weighted
-        if not use_weights:
-            return np.ones(len(self.classes))  # and nothing is read
-        return self._stored.training_weights(video, scorer)
 
     def _video_facts(self, video: str) -> tuple[float, float, float, float]:
         try:

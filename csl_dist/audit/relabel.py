@@ -29,7 +29,6 @@ from csl_dist.score.task import Scoring
 from csl_dist.storage.ledger import Unit
 from csl_dist.storage.requests import at_once
 from csl_dist.types import (
-    UNLABELLED,
     Annotation,
     FloatArray,
     IntArray,
@@ -38,6 +37,7 @@ from csl_dist.types import (
     Split,
     Video,
     fingerprint,
+    label_name,
     runs_of,
 )
 
@@ -236,8 +236,8 @@ def _corrections(before: Audit, changed: Sequence[Annotation], flags: pd.DataFra
                         "start": span.start,
                         "stop": span.stop,
                         "start_seconds": float(annotation.times_T[span.start]),
-                        "label": _name(before.classes, old),
-                        "corrected": _name(before.classes, new),
+                        "label": label_name(old, before.classes),
+                        "corrected": label_name(new, before.classes),
                         "score_before": _mean(was_T[inside]),
                         "score_after": score,
                         "was_flagged": any(span.overlaps(flag) for flag in flagged_before),
@@ -261,10 +261,6 @@ def _mean(score_T: FloatArray) -> float:
     """NaN where no frame has a score."""
     known_T = score_T[~np.isnan(score_T)]
     return float(known_T.mean()) if len(known_T) else float("nan")
-
-
-def _name(classes: tuple[str, ...], label: int) -> str:
-    return "" if label == UNLABELLED else classes[label]
 
 
 def _remaining(

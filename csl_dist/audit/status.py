@@ -53,14 +53,6 @@ def run_status(root: str) -> list[StageStatus]:
     return lines
 
 
-def preliminary(root: str) -> list[str]:
-    """A sentence where the newest audit does not rest on all checkpoints."""
-    store = AuditStore(RunPaths(Storage(root)))
-    newest = store.newest()
-    sweep = store.record(newest).sweep if newest is not None else None
-    return [f"audit {newest} {sweep.sentence()}"] if sweep is not None else []
-
-
 def _trained_epochs(config: RunConfig) -> dict[str, int]:
     """Epochs of every training, that of an adapted encoder first."""
     trained = [name for name, scorer in config.scorers.items() if scorer.train]

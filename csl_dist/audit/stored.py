@@ -7,15 +7,20 @@ is there.
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
+import numpy as np
+
 from csl_dist.audit.revision import AuditStore
+from csl_dist.config import ScoreConfig
 from csl_dist.errors import NotReadyError
 from csl_dist.flag.record import AuditRecord
+from csl_dist.measures import base_and_smoothing
 from csl_dist.predict.published import Location, Trajectory
 from csl_dist.predict.trajectories import TrajectoryStore
+from csl_dist.score.formulas import rescored, smoothed_as_named
 from csl_dist.score.store import ScoreStore, Versions
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.url import key_part
-from csl_dist.types import Annotation, FloatArray
+from csl_dist.types import Annotation, FloatArray, IntArray
 
 MAX_KEPT = 256
 """Videos, times scorers, whose labels and open trajectories an audit keeps: about 0.1 GB."""
@@ -31,6 +36,7 @@ class StoredVideos:
         record: AuditRecord | None,
         paths: RunPaths,
         *,
+        config: ScoreConfig,
         videos: Sequence[str],
         scorers: Sequence[str],
     ):
@@ -38,6 +44,7 @@ class StoredVideos:
         self._revision = revision
         self._record = record
         self._paths = paths
+        self._config = config
         self._videos = videos
         self._scorers = scorers
         self._scores = ScoreStore(paths.scores)
@@ -69,6 +76,38 @@ class StoredVideos:
     def score(self, video: str, scorer: str, name: str) -> FloatArray:
         """A stored score (T,) of a video."""
         return self._scores.read(video, scorer, name, self._version(video, scorer))
+
+    def named_score(
+        self, video: str, scorer: str, name: str, given_T: IntArray | None = None
+    ) -> FloatArray:
+        """A score (T,) of a video, smoothed as its name ends.
+
+        Under other labels than the video's own, frames whose label differs are computed anew.
+        """
+        base, smoothing = base_and_smoothing(name)
+        score_T = self.score(video, scorer, base)
+        if given_T is None and not smoothing:
+            return score_T
+        labels_T = self.annotated(video, scorer)[0].labels_T
+        if given_T is not None:
+            score_T = rescored(
+                score_T,
+                base,
+                self.trajectory(video, scorer),
+                self.loss_weights(video, scorer),
+                before_T=labels_T,
+                after_T=given_T,
+                strategy=self._config.checkpoints,
+            )
+            labels_T = given_T
+        return smoothed_as_named(score_T, labels_T, smoothing=smoothing, window=self._config.window)
+
+    def loss_weights(self, video: str, scorer: str, weighted: bool | None = None) -> FloatArray:
+        """Weights (C,) that losses are read with; as the run has it unless `weighted` is given."""
+        use_weights = self._config.weighted if weighted is None else weighted
+        if not use_weights:
+            return np.ones(self.trajectory(video, scorer).shape[2])
+        return self.training_weights(video, scorer)
 
     def training_weights(self, video: str, scorer: str) -> FloatArray:
         """Weights (C,) of the loss in one training, which all videos of a fold have in common."""

@@ -21,6 +21,7 @@ from csl_dist.cli.app import (
     shown_path,
 )
 from csl_dist.errors import ConfigError, DataError
+from csl_dist.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -206,7 +207,7 @@ def check(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
     for problem in problems:
         complain("problem", problem)
     if problems:
-        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        count = counted(len(problems), "problem")
         raise DataError(f"{config}: {count} found; fix what is wrong, then check again")
     console.print("no problems found")
     say_run(config, overrides)

@@ -73,7 +73,10 @@ def query(
     ] = None,
     min_score: Annotated[
         float | None,
-        typer.Option(help="Least score; a flag's is the log-odds of an error, 0 is even."),
+        typer.Option(
+            help="Least score: a flag's is the log-odds of an error, 0 is even; a frame's is the "
+            "one that decides on flags, suspicion by the rule edits, else in the column deciding."
+        ),
     ] = None,
     from_seconds: Annotated[float | None, typer.Option("--from", help="Seconds.")] = None,
     to_seconds: Annotated[float | None, typer.Option("--to", help="Seconds.")] = None,
@@ -112,10 +115,17 @@ def query(
         )
 
     def scores() -> "pd.DataFrame":
-        table = audit.scores(_required(video, what), scorer=scorer)
+        wanted = _required(video, what)
+        table = audit.scores(wanted, scorer=scorer)
+        if min_score is not None:
+            table = table[audit.deciding_score(wanted) >= min_score]
         if label is not None:
-            audit.known_class(label)
-        return _within(table, label, min_score, from_seconds, to_seconds).head(top or len(table))
+            table = table[table.label == audit.known_class(label)]
+        if from_seconds is not None:
+            table = table[table.seconds >= from_seconds]
+        if to_seconds is not None:
+            table = table[table.seconds < to_seconds]
+        return table.head(top or len(table))
 
     answers: dict[What, Callable[[], pd.DataFrame]] = {
         What.TOP: lambda: flags(top or 20),
@@ -130,6 +140,8 @@ def query(
     # Where there is no answer yet, its own error says so.
     for sentence in audit.missing():
         complain("not finished", sentence)
+    if audit.rests_on is not None:
+        complain("early", audit.rests_on)
     if what is What.TOP and form is Form.TABLE:
         for exchange in audit.exchanges():
             say(exchange.sentence())
@@ -183,23 +195,6 @@ def _required(video: str | None, what: What) -> str:
     if video is None:
         raise ConfigError(f"csl query {what} needs --video; `csl query ROOT videos` lists them")
     return video
-
-
-def _within(
-    table: "pd.DataFrame",
-    label: str | None,
-    min_score: float | None,
-    from_seconds: float | None,
-    to_seconds: float | None,
-) -> "pd.DataFrame":
-    """The frames of a table of scores that fit all that is given."""
-    if label is not None:
-        table = table[table.label == label]
-    if min_score is not None:
-        table = table[table.smoothed >= min_score]
-    if from_seconds is not None:
-        table = table[table.seconds >= from_seconds]
-    return table if to_seconds is None else table[table.seconds < to_seconds]
 
 
 def _trajectory(

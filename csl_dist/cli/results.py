@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 from csl_dist.cli.app import OtherScores, Revision, Root, app, console, say
 from csl_dist.errors import ConfigError
+from csl_dist.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 @app.command(rich_help_panel="Results")
 def status(root: Root) -> None:
     """Show how far a run is."""
-    from csl_dist.audit.status import preliminary, run_status
+    from csl_dist.audit.reader import open_audit
+    from csl_dist.audit.status import run_status
     from csl_dist.cli.tables.results import status_table
     from csl_dist.predict.pulse import read_pulse
     from csl_dist.storage.lock import holder_of
@@ -31,8 +33,9 @@ def status(root: Root) -> None:
         say(f"at work: {holder.sentence()}")
     if pulse is not None:
         say(pulse.report())
-    for sentence in preliminary(root):
-        say(sentence)
+    rests_on = open_audit(root).rests_on
+    if rests_on is not None:
+        say(rests_on)
 
 
 @app.command(rich_help_panel="Results")
@@ -117,7 +120,8 @@ def relabel(
     console.print(corrections_table(corrections, by_edits=by_edits, width=console.width))
     lower = corrections.score_after < corrections.score_before
     say(
-        f"corrected: {len(lower)} spans in {corrections.video.nunique()} videos; "
+        f"corrected: {counted(len(lower), 'span')} in "
+        f"{counted(corrections.video.nunique(), 'video')}; "
         f"{int(lower.sum())} are less suspicious now, {_outcome(corrections, by_edits=by_edits)}"
     )
     for exchange in made.settled_exchanges:

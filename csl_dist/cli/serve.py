@@ -10,6 +10,7 @@ import typer
 
 from csl_dist.cli.app import Revision, Root, Verbose, app, say
 from csl_dist.errors import ConfigError
+from csl_dist.words import counted
 
 Database = Annotated[
     str | None,
@@ -151,19 +152,20 @@ def export(
     decisions = decisions_on(audit, store).by_span()
     written = write_corrected(audit, decisions, out, store=store)
     say(
-        f"corrected: {written.num_spans} spans of {written.num_videos} videos in {out}, which has "
-        f"only the label files that change ({len(written.files)}); next: `csl relabel {root} "
-        f"{out}`, or copy them over the dataset's own and `csl run` again"
+        f"corrected: {counted(written.num_spans, 'span')} of "
+        f"{counted(written.num_videos, 'video')} in {out}, which has only the label files that "
+        f"change ({len(written.files)}); next: `csl relabel {root} {out}`, or copy them over the "
+        "dataset's own and `csl run` again"
     )
     if written.num_disputed:
         say(
-            f"disputed: {written.num_disputed} spans were decided differently by different "
+            f"disputed: {counted(written.num_disputed, 'span')}, decided differently by different "
             "reviewers; the last decision counts"
         )
     if written.num_off:
         say(
-            f"rounded: {written.num_off} frames keep another label than decided, because entries "
-            "of the label files are farther apart than frames"
+            f"rounded: {counted(written.num_off, 'frame')}, which keep another label than "
+            "decided, because entries of the label files are farther apart than frames"
         )
 
 

@@ -10,6 +10,7 @@ from pydantic import (
 )
 
 from csl_dist.measures import known_score
+from csl_dist.types import names_folder
 
 FORBID = ConfigDict(extra="forbid")
 
@@ -30,9 +31,7 @@ def odd(value: int) -> int:
 
 def known_url(url: str) -> str:
     """Refuses what names no place: such a root would be the folder that one stands in."""
-    scheme, separator, rest = url.partition("://")
-    bucket = rest if scheme == "file" else rest.partition("/")[0]
-    if not url.strip() or (separator and not (scheme and bucket.strip("/"))):
+    if not names_folder(url):
         raise ValueError(f"{url!r} names no folder; expected a path, or a URL as s3://bucket/run")
     return url
 

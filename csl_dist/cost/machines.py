@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from csl_dist.cost.rates import Rates
+from csl_dist.words import counted
 
 DECODED_PER_CPU = 120.0
 """Frames that a core decodes and fits in a second: `python benchmarks/decode.py --frames 500`."""
@@ -66,4 +67,4 @@ class Machines:
         return self.gpu.peak_tflops * 1e12 * self.utilisation
 
     def named(self, num_busy: int) -> str:
-        return f"{num_busy} {'core' if self.on_cores else 'GPU'}{'s' * (num_busy > 1)}"
+        return counted(num_busy, "core" if self.on_cores else "GPU")

@@ -20,6 +20,7 @@ from csl_dist.strategies import selected_epochs
 from csl_dist.training.batches import most_frames, plan_batches, windows_of
 from csl_dist.training.models import ModelSpec
 from csl_dist.training.scorers import model_spec
+from csl_dist.words import counted
 
 BEHIND = 4
 """Epochs by which prediction may be behind training, whose weights are still there."""
@@ -172,7 +173,7 @@ def _from_pixels(
     if machines.on_cores:
         seconds, limit = encode + decode, machines.named(machines.num_gpus)
     elif decode > encode:
-        seconds, limit = decode, f"decoding on {num_decoders} CPU{'s' * (num_decoders > 1)}"
+        seconds, limit = decode, f"decoding on {counted(num_decoders, 'CPU')}"
     else:
         seconds, limit = encode, machines.named(machines.num_gpus)
     return StagePlan(

@@ -15,6 +15,7 @@ import numpy as np
 import yaml
 
 from csl_dist.data.facts import DatasetFacts
+from csl_dist.words import counted
 
 
 class RecipeName(StrEnum):
@@ -45,8 +46,8 @@ class Machine:
     gpus: int
 
     def __str__(self) -> str:
-        parts = [_count(self.gpus, "GPU")] if self.gpus else []
-        return ", ".join([*parts, _count(self.cores, "core"), f"{self.memory_gb:.0f} GB"])
+        parts = [counted(self.gpus, "GPU")] if self.gpus else []
+        return ", ".join([*parts, counted(self.cores, "core"), f"{self.memory_gb:.0f} GB"])
 
 
 def this_machine() -> Machine:
@@ -167,7 +168,3 @@ def recipe_text(sections: Sections) -> str:
 def _yaml(value: Any) -> str:
     text: str = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=1000)
     return text.removesuffix("...\n").strip()
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

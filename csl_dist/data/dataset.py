@@ -12,6 +12,7 @@ from csl_dist.errors import DataError
 from csl_dist.storage.files import is_url, read_bytes
 from csl_dist.storage.requests import at_once
 from csl_dist.types import ErrorKind, IntArray, PlantedError, Span, Split, Timeline, Video
+from csl_dist.words import counted
 
 Read = TypeVar("Read")
 FORM_ERRORS = (
@@ -124,8 +125,8 @@ def first_of(problems: Iterable[object]) -> DataError:
     first, *rest = dict.fromkeys(map(str, problems))
     if not rest:
         return DataError(first)
-    noun = "problem" if len(rest) == 1 else "problems"
-    return DataError(f"{first} (and {len(rest):,} more {noun}; `csl check` lists them)")
+    more = counted(len(rest), "more problem")
+    return DataError(f"{first} (and {more}; `csl check` lists them)")
 
 
 def read_errors(path: str) -> list[PlantedError]:

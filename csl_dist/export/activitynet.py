@@ -13,8 +13,8 @@ from csl_dist.export.spans import (
     SECONDS_DIGITS,
     FlaggedVideo,
     confidence,
-    counted,
     flagged_videos,
+    written,
 )
 from csl_dist.storage.output import OutputFolder
 
@@ -25,7 +25,7 @@ def write_activitynet(audit: Audit, folder: OutputFolder, name: str) -> str:
     database = {one.video.id: _entry(one, audit.classes) for one in found}
     content = {"version": "csl_dist flags", "taxonomy": [], "database": database}
     out.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    return counted(sum(len(one.flags) for one in found), len(found), out)
+    return written(sum(len(one.flags) for one in found), len(found), out)
 
 
 def _entry(found: FlaggedVideo, classes: tuple[str, ...]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 from csl_dist.audit.reader import Audit
 from csl_dist.export.format import Format
-from csl_dist.export.spans import FlaggedVideo, confidence, counted, flagged_videos
+from csl_dist.export.spans import FlaggedVideo, confidence, flagged_videos, written
 from csl_dist.storage.output import OutputFolder
 from csl_dist.storage.url import key_part
 
@@ -22,7 +22,7 @@ def write_cvat(audit: Audit, folder: OutputFolder, name: str) -> str:
         ET.indent(tree)
         path = folder.file(f"{key_part(one.video.id)}.xml")
         tree.write(path, encoding="utf-8", xml_declaration=True)
-    return counted(sum(len(one.flags) for one in found), len(found), folder.path)
+    return written(sum(len(one.flags) for one in found), len(found), folder.path)
 
 
 def _annotations(found: FlaggedVideo, classes: tuple[str, ...]) -> ET.Element:

@@ -10,7 +10,7 @@ from typing import Any
 
 from csl_dist.audit.reader import Audit
 from csl_dist.export.format import Format
-from csl_dist.export.spans import LabelledSpan, confidence, counted, flagged_videos, without_video
+from csl_dist.export.spans import LabelledSpan, confidence, flagged_videos, without_video, written
 from csl_dist.storage.output import OutputFolder
 from csl_dist.storage.url import key_part
 from csl_dist.types import Media
@@ -33,7 +33,7 @@ def write_fiftyone(audit: Audit, folder: OutputFolder, name: str) -> str:
     content = {"classes": list(audit.classes), "labels": labels}
     text = json.dumps(content, indent=2) + "\n"
     folder.file("labels.json").write_text(text, encoding="utf-8")
-    words = counted(sum(len(one.flags) for one in found), len(found), folder.path)
+    words = written(sum(len(one.flags) for one in found), len(found), folder.path)
     return words + without_video(audit, found)
 
 

@@ -14,6 +14,7 @@ from csl_dist.score.formulas import trajectory_blocks
 from csl_dist.storage.output import OutputFolder
 from csl_dist.storage.url import key_part
 from csl_dist.types import Split
+from csl_dist.words import counted
 
 if TYPE_CHECKING:
     import h5py
@@ -33,7 +34,7 @@ def write_hdf5(audit: Audit, folder: OutputFolder, name: str) -> str:
     if disk.error is not None:
         out.unlink()
         raise disk.error
-    return f"trajectories of {len(videos)} videos in {out}"
+    return f"trajectories of {counted(len(videos), 'video')} in {out}"
 
 
 class _KeptErrors(io.FileIO):

@@ -15,9 +15,9 @@ from csl_dist.export.spans import (
     FlaggedVideo,
     LabelledSpan,
     confidence,
-    counted,
     flagged_videos,
     without_video,
+    written,
 )
 from csl_dist.storage.output import OutputFolder
 
@@ -32,7 +32,7 @@ def write_label_studio(audit: Audit, folder: OutputFolder, name: str) -> str:
     tasks = [_task(one, num_flags) for one in found]
     out.write_text(json.dumps(tasks, indent=2) + "\n", encoding="utf-8")
     interface.write_text(labelling_interface(audit.classes), encoding="utf-8")
-    words = counted(num_flags, len(tasks), out)
+    words = written(num_flags, len(tasks), out)
     words = f"{words}; the project's labelling interface is {interface}"
     return words + without_video(audit, found)
 

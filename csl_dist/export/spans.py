@@ -12,6 +12,7 @@ from csl_dist.audit.reader import Audit
 from csl_dist.review.edits import SpanEdit, proposal
 from csl_dist.storage.tables import table_rows
 from csl_dist.types import Annotation, Media, Span, Video
+from csl_dist.words import counted
 
 SECONDS_DIGITS, RATE_DIGITS, PROBABILITY_DIGITS = 3, 6, 4
 """After the point, of what is written: more would be the rounding of binary numbers."""
@@ -113,6 +114,6 @@ def without_video(audit: Audit, found: Sequence[FlaggedVideo]) -> str:
     )
 
 
-def counted(num_flags: int, num_videos: int, where: object) -> str:
+def written(num_flags: int, num_videos: int, where: object) -> str:
     """A sentence that says what was written."""
-    return f"{num_flags} spans of {num_videos} videos in {where}"
+    return f"{counted(num_flags, 'span')} of {counted(num_videos, 'video')} in {where}"

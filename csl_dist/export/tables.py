@@ -7,7 +7,7 @@ import pandas as pd
 
 from csl_dist.audit.reader import Audit
 from csl_dist.export.format import Format
-from csl_dist.export.spans import SECONDS_DIGITS, FlaggedVideo, counted, flagged_videos
+from csl_dist.export.spans import SECONDS_DIGITS, FlaggedVideo, flagged_videos, written
 from csl_dist.storage.output import OutputFolder
 from csl_dist.storage.tables import csv_bytes, table_bytes
 
@@ -18,13 +18,13 @@ ADDED = ("source", "source_start", "source_stop", "proposal")
 def write_csv(audit: Audit, folder: OutputFolder, name: str) -> str:
     out, table = folder.file(name), flag_table(audit)
     out.write_bytes(csv_bytes(table))
-    return counted(len(table), table.video.nunique(), out)
+    return written(len(table), table.video.nunique(), out)
 
 
 def write_parquet(audit: Audit, folder: OutputFolder, name: str) -> str:
     out, table = folder.file(name), flag_table(audit)
     out.write_bytes(table_bytes(table))
-    return counted(len(table), table.video.nunique(), out)
+    return written(len(table), table.video.nunique(), out)
 
 
 def flag_table(audit: Audit) -> pd.DataFrame:

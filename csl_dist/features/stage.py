@@ -29,6 +29,7 @@ from csl_dist.features.families.family import EncoderSpec
 from csl_dist.features.opened import FeatureSet, SourceVideo
 from csl_dist.features.store import FeatureStore, StoredVideo
 from csl_dist.types import FloatArray, Span, consecutive_spans
+from csl_dist.words import counted
 
 DECODE_SHARE = 0.1
 """CPU share of a decoder beside encoders on CPUs, where decoding is the lighter part."""
@@ -124,10 +125,9 @@ def write_features(
 def _tell_repeated(stage: Stage, stored: StoredVideo) -> None:
     if stored.repeated:
         first, count = stored.repeated[0], len(stored.repeated)
-        frames = "1 frame" if count == 1 else f"{count:,} frames"
         stage.say(
-            f"extract: video {stored.video!r}: {frames} can't be decoded, the first at "
-            f"{first:.2f} s; the frame before stands in"
+            f"extract: video {stored.video!r}: {counted(count, 'frame')} can't be decoded, "
+            f"the first at {first:.2f} s; the frame before stands in"
         )
 
 

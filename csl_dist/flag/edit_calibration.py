@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from csl_dist.flag.edit_reviews import ReviewedSpan, Verdict, verdicts_from_json
-from csl_dist.flag.edits.edit import EditKind
 from csl_dist.flag.edits.emission import LateView, Preference, emission_of
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.findings import NO_EDIT, PREFERENCE_WEIGHT
 from csl_dist.flag.edits.fitting import Learnt
 from csl_dist.flag.edits.lists import LIST_OF, ListName
 from csl_dist.flag.edits.probability import SHIPPED, EditModel, expected_right
-from csl_dist.types import Flag, FloatArray, IntArray
+from csl_dist.types import EditKind, Flag, FloatArray, IntArray
+from csl_dist.words import counted
 
 BY_HIGH_FINDINGS = "by how many findings score high"
 SHOWN = 20
@@ -177,7 +177,7 @@ class EditCalibration:
         )
         if self.reviews:
             num = len(self.reviews)
-            how += f", {num} span{'s were' if num > 1 else ' was'} reviewed"
+            how += f", {counted(num, 'span')} {'was' if num == 1 else 'were'} reviewed"
         promise = self.promise
         if promise is None:
             return how
@@ -195,10 +195,10 @@ class EditCalibration:
             f"{_length(minutes)} of flags finds {share:.0%}" for minutes, share in promise.budgets
         )
         num = round(promise.expected_errors)
-        wrong = "1 step is" if num == 1 else f"{num} steps are"
+        verb = "is" if num == 1 else "are"
         return (
-            f"{right}; about {wrong} wrong in all, {promise.errors_known_by}: watching the "
-            f"surest {budgets} of them ({how})"
+            f"{right}; about {counted(num, 'step')} {verb} wrong in all, "
+            f"{promise.errors_known_by}: watching the surest {budgets} of them ({how})"
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from csl_dist.config import FlagConfig
 from csl_dist.flag.edit_calibration import EditCalibration
-from csl_dist.flag.edits.edit import Edit, EditKind
+from csl_dist.flag.edits.edit import Edit
 from csl_dist.flag.edits.emission import Emission
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.files import file_gains, fits_badly
@@ -31,7 +31,9 @@ from csl_dist.flag.edits.statistics import Statistics
 from csl_dist.types import (
     UNLABELLED,
     Annotation,
+    EditKind,
     ErrorKind,
+    Fix,
     Flag,
     FloatArray,
     IntArray,
@@ -226,18 +228,12 @@ def _labels_after(edit: Edit) -> IntArray:
     )
 
 
-def fix_of(edit: Edit) -> str:
-    """An edit as a word and frames: `rename 10 20`, `boundary 50 43` (from, to), `swap 0 30 50`.
-
-    `rename`, `delete` and `insert` give the frames that get another label; `boundary` where it is
-    and where it should be; `swap` where the two segments begin, meet and end.
-    """
+def fix_of(edit: Edit) -> Fix:
+    """What a flag keeps of an edit."""
     match edit.kind:
         case EditKind.BOUNDARY:
             old = edit.stop if edit.place == edit.start else edit.start
-            numbers = [old, edit.place]
+            return Fix(edit.kind, (old, edit.place))
         case EditKind.SWAP:
-            numbers = [edit.start, edit.place, edit.stop]
-        case _:
-            numbers = [edit.start, edit.stop]
-    return " ".join([str(edit.kind), *map(str, numbers)])
+            return Fix(edit.kind, (edit.start, edit.place, edit.stop))
+    return Fix(edit.kind, (edit.start, edit.stop))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from csl_dist.flag.edits.lists import ListName
-from csl_dist.types import UNLABELLED, IntArray, runs_of
+from csl_dist.types import UNLABELLED, IntArray, label_name, runs_of
 
 ReviewedSpan = tuple[str, int, int]
 """Video, start and stop."""
@@ -77,7 +77,7 @@ def named_frames(
 ) -> tuple[NamedFrames, ...]:
     """Labels of frames [start, stop), by their names."""
     runs = [(start + run.start, start + run.stop) for run in runs_of(labels_T[start:stop])]
-    return tuple((a, b, _name(int(labels_T[a]), classes)) for a, b in runs)
+    return tuple((a, b, label_name(int(labels_T[a]), classes)) for a, b in runs)
 
 
 def verdicts_from_json(rows: Sequence[Sequence[Any]]) -> dict[ReviewedSpan, Verdict]:
@@ -117,7 +117,3 @@ def _is_labelled(labels_T: IntArray, frames: NamedFrames, classes: Sequence[str]
         return False
     label = classes.index(name) if name else UNLABELLED
     return stop <= len(labels_T) and bool((labels_T[start:stop] == label).all())
-
-
-def _name(label: int, classes: Sequence[str]) -> str:
-    return "" if label == UNLABELLED else classes[label]

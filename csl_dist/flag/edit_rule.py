@@ -15,7 +15,7 @@ from csl_dist.flag.edit_calibration import BY_HIGH_FINDINGS, EditCalibration, Pr
 from csl_dist.flag.edit_findings import PossibleFlag, VideoFindings, video_findings
 from csl_dist.flag.edit_reviews import Decisions, earlier_decisions
 from csl_dist.flag.edits.conventions import Convention, conventions_of
-from csl_dist.flag.edits.emission import LateView, emission_of, first_late, late_view
+from csl_dist.flag.edits.emission import LateView, emission_of, late_view
 from csl_dist.flag.edits.files import best_files
 from csl_dist.flag.edits.findings import SHARED, overlap_of_shorter
 from csl_dist.flag.edits.fitting import learnt_from_planted
@@ -33,6 +33,7 @@ from csl_dist.flag.edits.probability import (
 )
 from csl_dist.predict.published import Trajectory
 from csl_dist.score.formulas import trajectory_blocks
+from csl_dist.strategies import first_late
 from csl_dist.types import UNLABELLED, Annotation, Flag, FloatArray, IntArray, rate_of
 
 RULE_VERSION = 5

@@ -215,8 +215,8 @@ def ranked(flags: Iterable[Flag], *, first: int = 1) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for flag in sorted(flags, key=lambda f: (-f.score, f.video, f.span.start)):
         row = asdict(flag)
-        span = row.pop("span")
-        rows.append({"rank": first + len(rows), **row, **span})
+        span, fix = row.pop("span"), flag.fix and str(flag.fix)
+        rows.append({"rank": first + len(rows), **row, **span, "fix": fix})
     return with_all_columns(pd.DataFrame(rows, columns=FLAG_COLUMNS))
 
 

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from csl_dist.words import clock, counted
+
 
 class Kind(StrEnum):
     """Kinds of finding, in the order in which they are shown."""
@@ -96,28 +98,23 @@ def _worst_first(finding: Finding) -> tuple[float, float, str, float]:
 
 
 def place_text(finding: Finding, unit: TimeUnit = TimeUnit.SECONDS) -> str:
-    """`01:05 to 01:12`, or nothing for a finding without a place."""
+    """`1:05 to 1:12`, or nothing for a finding without a place."""
     if finding.start_seconds is None:
         return ""
-    start = clock(finding.start_seconds, unit)
-    stop = start if finding.stop_seconds is None else clock(finding.stop_seconds, unit)
+    start = time_text(finding.start_seconds, unit)
+    stop = start if finding.stop_seconds is None else time_text(finding.stop_seconds, unit)
     return start if stop == start else f"{start} to {stop}"
 
 
-def clock(seconds: float, unit: TimeUnit = TimeUnit.SECONDS) -> str:
-    """Minutes and seconds, with hours where there are any; or the number of an entry."""
-    if unit is TimeUnit.ENTRIES:
-        return f"{round(seconds):,}"
-    minutes, rest = divmod(round(abs(seconds)), 60)
-    sign = "-" if round(seconds) < 0 else ""
-    hours, minutes = divmod(minutes, 60)
-    return f"{sign}{hours}:{minutes:02d}:{rest:02d}" if hours else f"{sign}{minutes:02d}:{rest:02d}"
+def time_text(seconds: float, unit: TimeUnit) -> str:
+    """Minutes and seconds, or the number of an entry."""
+    return f"{round(seconds):,}" if unit is TimeUnit.ENTRIES else clock(seconds)
 
 
 def length_text(seconds: float, unit: TimeUnit = TimeUnit.SECONDS) -> str:
     """A duration as people say it: `0.12 s`, `2.1 s`, `48 s`, `13 min`, or `31 entries`."""
     if unit is TimeUnit.ENTRIES:
-        return "1 entry" if round(seconds) == 1 else f"{round(seconds):,} entries"
+        return counted(round(seconds), "entry", "entries")
     size = abs(seconds)
     if size < 1:
         return f"{seconds:.2f} s"

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 
 from csl_dist.errors import DamagedError
 from csl_dist.storage.paths import RunPaths
+from csl_dist.words import counted
 
 RATE_SECONDS = 60.0
 """Over which a rate is taken."""
@@ -32,7 +33,7 @@ class Pulse:
     def sentence(self) -> str:
         left = "" if self.seconds_left is None else f", {duration(self.seconds_left)} left"
         failures = [
-            f"{count} {what}{'s' * (count > 1)}"
+            counted(count, what)
             for count, what in (
                 (self.lost_workers, "lost worker"),
                 (self.skipped_checkpoints, "skipped checkpoint"),

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from csl_dist.types import UNLABELLED, FloatArray, IntArray, Span, runs_of
+from csl_dist.words import clock
 
 WIDTH = 1000
 """Of every picture, in SVG units."""
@@ -63,7 +64,7 @@ def time_axis(times_T: FloatArray, height: int = 16) -> str:
     ticks = np.arange(0.0, length, step)
     places = np.searchsorted(times_T, ticks) / num_frames * 100
     parts = [
-        f'<i style="left:{place:.2f}%">{int(t // 60)}:{t % 60:02.0f}</i>'
+        f'<i style="left:{place:.2f}%">{clock(t)}</i>'
         for t, place in zip(ticks, places, strict=True)
         if place <= LAST_TICK
     ]

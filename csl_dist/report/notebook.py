@@ -5,10 +5,11 @@ from html import escape
 
 import pandas as pd
 
-from csl_dist.audit.notebook import clock, shown_flags
+from csl_dist.audit.notebook import shown_flags
 from csl_dist.audit.reader import Audit
 from csl_dist.report.drawing import class_colour, label_ribbon, score_curve
 from csl_dist.types import UNLABELLED, FloatArray, IntArray, Span, runs_of
+from csl_dist.words import clock, counted
 
 RULE = "font:12px sans-serif;max-width:1000px"
 
@@ -29,8 +30,8 @@ class VideoView:
     def __repr__(self) -> str:
         steps = len([s for s in runs_of(self.labels_T) if self.labels_T[s.start] != UNLABELLED])
         return (
-            f"VideoView({self.video!r}, {clock(float(self.times_T[-1]))}, {steps} steps, "
-            f"{len(self.flags)} flags)"
+            f"VideoView({self.video!r}, {clock(float(self.times_T[-1]))}, "
+            f"{counted(steps, 'step')}, {counted(len(self.flags), 'flag')})"
         )
 
     def _repr_html_(self) -> str:

@@ -40,11 +40,11 @@ from csl_dist.report.words import (
     KIND_WORDS,
     VIDEO_NOTE,
     VIDEO_WORDS,
-    clock,
     correction_words,
     fix_words,
 )
 from csl_dist.types import Span, fingerprint
+from csl_dist.words import clock
 
 MAX_PICTURED = 60
 """Number of flags, worst first, with pictures of frames."""
@@ -107,7 +107,7 @@ def render(audit: Audit, *, most: int = contents.MAX_DETAILED) -> str:
         reviewed=found,
         reliability=Markup(reliability_chart(found.reliability)) if found else "",
         summary=contents.summary(audit, table, flags),
-        missing=audit.missing(),
+        rests_on=audit.rests_on,
         exchanged=EXCHANGED,
         exchanges=audit.exchanges(),
         corrections=audit.corrections().to_dict("records"),
@@ -216,7 +216,7 @@ def _template() -> jinja2.Template:
     environment.filters["fix"] = fix_words
     environment.filters["outcome"] = correction_words
     environment.filters["kind"] = lambda kind: KIND_WORDS.get(kind, kind)
-    environment.filters["clock"] = clock
+    environment.filters["clock"] = partial(clock, digits=1)
     environment.filters["capitalize_first"] = lambda text: text[:1].upper() + text[1:]
     environment.filters["percent"] = lambda v: f"{100 * v[0]:.1f}" if v else "-"
     environment.filters["number"] = lambda v: "-" if v is None or v != v else f"{v:.2f}"

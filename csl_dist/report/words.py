@@ -1,7 +1,9 @@
-"""Words of the report, which are those of the review page."""
+"""Words of the report and of tables in a terminal, which are those of the review page."""
 
 from collections.abc import Mapping
 from typing import Any
+
+from csl_dist.types import EditKind, Fix
 
 KIND_WORDS = {
     "mislabel": "wrong name",
@@ -20,15 +22,6 @@ VIDEO_NOTE = (
 )
 
 
-def clock(seconds: float) -> str:
-    """Minutes and seconds, with hours where there are any."""
-    tenths = round(seconds * 10)
-    minutes, rest = divmod(tenths, 600)
-    hours, minutes = divmod(minutes, 60)
-    text = f"{rest // 10:02d}.{rest % 10}"
-    return f"{hours}:{minutes:02d}:{text}" if hours else f"{minutes}:{text}"
-
-
 def correction_words(correction: Mapping[Any, Any], *, by_edits: bool) -> str:
     """What became of a corrected span."""
     is_below = correction["below_threshold"]
@@ -39,20 +32,20 @@ def correction_words(correction: Mapping[Any, Any], *, by_edits: bool) -> str:
     return "not flagged" if is_below else "flagged now"
 
 
-def fix_words(flag: Mapping[str, Any]) -> str:
+def fix_words(flag: Mapping[Any, Any]) -> str:
     """What a flag proposes, in a few words; empty where it only says where to look."""
-    word, *numbers = str(flag["fix"] or "-").split()
-    match word:
-        case "swap":
-            return f"swap: {flag['suggested']}, then {flag['label']}"
-        case "boundary":
-            earlier = int(numbers[1]) < int(numbers[0])
-            seconds = flag["stop_seconds"] - flag["start_seconds"]
-            return f"boundary {seconds:.1f} s {'earlier' if earlier else 'later'}"
-        case "insert":
-            return f"insert {flag['fix_label']}"
-        case "delete":
+    fix = Fix.parse(flag["fix"])
+    if fix is None:
+        return ""
+    match fix.kind:
+        case EditKind.RENAME:
+            return f"rename to {flag['fix_label']}"
+        case EditKind.DELETE:
             return f"part of {flag['fix_label']}"
-        case "rename":
-            return f"rename {flag['fix_label']}"
-    return ""
+        case EditKind.INSERT:
+            return f"insert {flag['fix_label']}"
+        case EditKind.BOUNDARY:
+            seconds = flag["stop_seconds"] - flag["start_seconds"]
+            return f"boundary {seconds:.1f} s {fix.direction}"
+        case EditKind.SWAP:
+            return f"swap: {flag['suggested']}, then {flag['label']}"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from csl_dist.types import IntArray, Span, runs_of
+from csl_dist.types import EditKind, Fix, IntArray, Span, runs_of
 
 MAX_SLIVER = 3
 """Frames of an old label that an edit leaves at a segment's edge, and that go with the edit."""
@@ -63,15 +63,15 @@ def proposal(flag: Mapping[str, Any], labels_T: IntArray) -> tuple[SpanEdit, ...
     By rules that only compare a score with a threshold, the suggested label for the whole span: but
     not for a step that comes at the wrong time, as its frames do show what the label says.
     """
-    fix = str(flag.get("fix") or "")
-    if fix.startswith("swap "):
-        start, middle, stop = (int(number) for number in fix.split()[1:])
+    fix = Fix.parse(flag.get("fix"))
+    if fix is not None and fix.kind is EditKind.SWAP:
+        start, middle, stop = fix.frames
         place = start + stop - middle
         return (
             SpanEdit(start=start, stop=place, label=str(flag["suggested"])),
             SpanEdit(start=place, stop=stop, label=str(flag["label"])),
         )
-    if fix and flag.get("fix_label"):
+    if fix is not None and flag.get("fix_label"):
         start, stop = int(flag["fix_start"]), int(flag["fix_stop"])
         return (SpanEdit(start=start, stop=stop, label=str(flag["fix_label"])),)
     if flag["kind"] != "mislabel" or flag["suggested"] == flag["label"]:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from csl_dist.config import ScoreConfig
 from csl_dist.measures import LATE, SEGMENT, SMOOTHED
-from csl_dist.strategies import Strategy, selected_epochs
+from csl_dist.strategies import Strategy, first_late, selected_epochs
 from csl_dist.types import (
     NORMAL_MAD,
     UNLABELLED,
@@ -161,13 +161,12 @@ def trajectory_blocks(
 def trajectory_scores(
     trajectory: Trajectory, labels_T: IntArray, weights_C: FloatArray, config: ScoreConfig
 ) -> dict[str, FloatArray]:
-    """Scores (T,) by name over the selected checkpoints, and `smoothed`, the smoothed CSL."""
+    """Scores (T,) by name over the selected checkpoints, none of them smoothed."""
     parts: dict[str, list[FloatArray]] = {}
     for frames, logp_ETC in trajectory_blocks(trajectory, strategy=config.checkpoints):
         for name, score_T in frame_scores(logp_ETC, labels_T[frames], weights_C).items():
             parts.setdefault(name, []).append(score_T)
-    scores = {name: np.concatenate(blocks) for name, blocks in parts.items()}
-    return scores | {"smoothed": smooth(scores["csl"], config.window)}
+    return {name: np.concatenate(blocks) for name, blocks in parts.items()}
 
 
 def rescored(
@@ -189,25 +188,26 @@ def rescored(
 
 
 def late_probabilities(trajectory: Trajectory, span: Span, strategy: Strategy) -> FloatArray:
-    """Mean probability (C,) of each class in a span, over the later half of the checkpoints."""
-    total_C = np.zeros(trajectory.shape[2])
-    for _, logp_ETC in trajectory_blocks(trajectory, strategy=strategy, span=span):
-        late_ETC = logp_ETC[len(logp_ETC) // 2 :]
-        total_C += np.exp(late_ETC, dtype=np.float64).mean(axis=0).sum(axis=0)
-    return total_C / len(span)
+    """Mean probability (C,) of each class in a span, over the later half of the training."""
+    parts = [part_TC.sum(axis=0) for part_TC in _late_blocks(trajectory, strategy, span)]
+    return np.sum(parts, axis=0) / len(span)
 
 
 def late_classes(trajectory: Trajectory, strategy: Strategy, *, window: int) -> IntArray:
-    """The likeliest class (T,) over the later half of the checkpoints, whatever the labels."""
-    probability_TC = np.concatenate(
-        [
-            np.exp(logp_ETC[len(logp_ETC) // 2 :], dtype=np.float64).mean(axis=0)
-            for _, logp_ETC in trajectory_blocks(trajectory, strategy=strategy)
-        ]
-    )
+    """The likeliest class (T,) over the later half of the training, whatever the labels."""
+    probability_TC = np.concatenate([*_late_blocks(trajectory, strategy)])
     # As for scores: a single frame that looks like another step is no step.
     smoothed = [smooth(column_T, window) for column_T in probability_TC.T]
     return np.argmax(smoothed, axis=0)
+
+
+def _late_blocks(
+    trajectory: Trajectory, strategy: Strategy, span: Span | None = None
+) -> Iterator[FloatArray]:
+    """Mean probabilities (frames, C) over the late ones of the selected checkpoints."""
+    first = first_late(selected_epochs(trajectory.epochs, strategy))
+    for _, logp_ETC in trajectory_blocks(trajectory, strategy=strategy, span=span):
+        yield np.exp(logp_ETC[first:], dtype=np.float64).mean(axis=0)
 
 
 def chosen_rows(epochs: Sequence[int], strategy: Strategy) -> slice | list[int]:

@@ -142,11 +142,13 @@ class ScoreStore:
         folder = _folder(video, scorer, made)
         found = self._opened(f"{folder}/{SCORES}")
         if found is not None:
-            return sorted(found.attributes[NAMES])
-        # An array a score, as an earlier csl_dist wrote them.
-        keys = (key.removeprefix(f"{folder}/") for key in self._storage.list_keys(folder))
-        parts = [key.split("/") for key in keys]
-        return sorted({name for name, *rest in parts if rest == ["zarr.json"]})
+            stored = set(found.attributes[NAMES])
+        else:  # an array a score, as an earlier csl_dist wrote them
+            keys = (key.removeprefix(f"{folder}/") for key in self._storage.list_keys(folder))
+            parts = [key.split("/") for key in keys]
+            stored = {name for name, *rest in parts if rest == ["zarr.json"]}
+        # It also stored the smoothed CSL, which is `csl_smoothed`.
+        return sorted(stored.intersection(BASES))
 
     def read(self, video: str, scorer: str, name: str, made: str) -> FloatArray:
         """One score (T,) of a video."""

@@ -19,6 +19,7 @@ from csl_dist.service.responses import Problem
 from csl_dist.service.routes import ROUTES
 from csl_dist.service.routes.pages import STATIC, PageFiles
 from csl_dist.service.settings import ServiceSettings
+from csl_dist.words import counted
 
 DESCRIPTION = """Audits of video labels: flags, scores and loss trajectories, and the review of the
 flags. Frames are counted from 0, spans are half-open, and a higher score is more suspicious.
@@ -101,5 +102,5 @@ def _sentence(errors: Sequence[Any]) -> str:
     """The first problem of a request, and how many more there are."""
     first = errors[0]
     where = ".".join(str(part) for part in first["loc"])
-    more = f" (and {len(errors) - 1} more problems)" if len(errors) > 1 else ""
+    more = f" (and {counted(len(errors) - 1, 'more problem')})" if len(errors) > 1 else ""
     return f"{where}: {first['msg']}{more}"

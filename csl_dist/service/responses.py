@@ -77,6 +77,9 @@ class AuditFacts(BaseModel):
     num_flags: int | None
     num_sampled: int = Field(description="Segments that a certificate drew; 0 without one.")
     missing: list[str] = Field(description="What is not finished, one sentence each.")
+    rests_on: str | None = Field(
+        description="How much an early audit rests on; None where it is all checkpoints."
+    )
     calibration: str | None
 
 

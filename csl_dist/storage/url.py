@@ -32,6 +32,7 @@ from typing_extensions import Buffer
 
 from csl_dist.errors import StorageError, damaged
 from csl_dist.storage.failures import is_cut, reason_of
+from csl_dist.types import names_folder
 
 Result = TypeVar("Result")
 
@@ -66,9 +67,7 @@ class Storage:
 
     def __init__(self, url: str, *, top: str | None = None):
         """`top` is the folder that this is a child of; nothing outside it is deleted."""
-        scheme, separator, rest = url.partition("://")
-        bucket = rest if scheme == "file" else rest.partition("/")[0]
-        if not url or (separator and not (scheme and bucket.strip("/"))):
+        if not names_folder(url):
             raise StorageError(f"{url!r} names no folder; expected a path, or s3://bucket/folder")
         # Workers run in other folders, so a local path is made absolute here.
         self.url = url.rstrip("/") if "://" in url else str(Path(url).absolute())

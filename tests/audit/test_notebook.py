@@ -36,7 +36,7 @@ def test_flags_show_the_columns_that_people_read_and_have_all(audit: Audit) -> N
 
 def test_video_is_drawn_with_labels_predictions_and_score(audit: Audit) -> None:
     shown = csl_dist.view(audit, "v2")
-    assert repr(shown) == "VideoView('v2', 0:29, 5 steps, 1 flags)"
+    assert repr(shown) == "VideoView('v2', 0:30, 5 steps, 1 flag)"
     html = shown._repr_html_()
     assert html.count("<svg") == 3
     assert "models say" in html

@@ -16,7 +16,7 @@ import csl_dist
 from csl_dist.audit.reader import Audit
 from csl_dist.audit.relabel import relabel
 from csl_dist.config import FlagConfig
-from csl_dist.errors import CslError, NotReadyError
+from csl_dist.errors import CslError, DataError, NotReadyError
 from csl_dist.storage.ledger import Ledger, Unit
 from csl_dist.storage.url import Storage
 
@@ -111,7 +111,9 @@ def test_xarray_has_named_dimensions(audit: Audit) -> None:
 
 def test_scores_are_a_table_of_frames(audit: Audit) -> None:
     table = audit.scores("v2")
-    assert {"frame", "seconds", "label", "csl", "smoothed", "final"} <= set(table.columns)
+    assert {"frame", "seconds", "label", "csl", "deciding", "final"} <= set(table.columns)
+    assert "smoothed" not in table
+    assert table.deciding.to_numpy() == pytest.approx(audit.score("v2", "csl_smoothed"))
     assert table.csl.to_numpy() == pytest.approx(audit.csl("v2"))
     assert table.label[130] == "c"
 
@@ -195,6 +197,14 @@ def test_deciding_score_of_the_ensemble_is_that_of_its_flags(tmp_path: Path) -> 
         score = audit.deciding_score(row.video)
         assert score[row.start : row.stop].mean() == pytest.approx(row.score, rel=1e-5)
         assert score.max() > audit.record.thresholds[row.video]
+
+
+def test_validation_video_has_no_suspicion(tmp_path: Path) -> None:
+    audit = csl_dist.open_audit(made_run.make_run(tmp_path, FlagConfig(rule="edits")))
+    assert "suspicion" in audit.scores("v2")
+    assert "suspicion" not in audit.scores("v1")
+    with pytest.raises(DataError, match="'v1' is not one to audit, so that it has no 'suspicion'"):
+        audit.deciding_score("v1")
 
 
 def test_package_import_is_cheap_and_reading_needs_neither_ray_nor_torch() -> None:

@@ -70,6 +70,16 @@ def test_filters_reach_the_query(root: str) -> None:
     assert [row["frame"] for row in rows] == list(range(130, 140))
 
 
+def test_least_score_of_frames_is_that_of_the_score_that_decides(root: str) -> None:
+    asked = ("query", root, "scores", "--video", "v2", "--format", "json")
+    frames = pd.DataFrame(json.loads(csl(*asked).stdout))
+    least = float(frames.deciding.quantile(0.9))
+    found = pd.DataFrame(json.loads(csl(*asked, "--min-score", f"{least:.6f}").stdout))
+    assert found.frame.tolist() == frames.frame[frames.deciding >= least].tolist()
+    others = csl(*asked, "--min-score", f"{least:.6f}", "--scorer", "framewise").stdout
+    assert [row["frame"] for row in json.loads(others)] == found.frame.tolist()
+
+
 def test_trajectory_has_a_row_for_each_frame_and_checkpoint(root: str) -> None:
     printed = csl(
         "query", root, "trajectory", "--video", "v2", "--frame", "120:122", "--format", "csv"
@@ -108,7 +118,7 @@ def test_mistakes_are_sentences(root: str, tmp_path: Path) -> None:
 
 def test_export_says_what_it_wrote(root: str, tmp_path: Path) -> None:
     result = csl("export", root, "--format", "csv", "--out", tmp_path / "flags.csv")
-    assert "1 spans of 1 videos" in result.stdout
+    assert "1 span of 1 video in" in result.stdout
     assert (tmp_path / "flags.csv").exists()
 
 
@@ -116,7 +126,7 @@ def test_relabel_tells_what_got_better_and_report_shows_it(made_root: str, tmp_p
     fixed = tmp_path / "v2.txt"
     fixed.write_text(made_run.label_text(made_run.TRUE_LABELS))
     printed = csl("relabel", made_root, fixed).stdout
-    assert "1 spans in 1 videos; 1 are less suspicious now, 1 are below the threshold" in printed
+    assert "1 span in 1 video; 1 are less suspicious now, 1 are below the threshold" in printed
     assert "1 before, 0 now; 1 resolved, 0 new" in printed
     report = csl("report", made_root, "--figures", tmp_path / "figures").stdout
     assert "run/report.html" in report

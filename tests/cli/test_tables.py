@@ -132,7 +132,7 @@ def test_flag_without_a_fix_has_a_dash() -> None:
 def test_scores_are_whole_at_any_width_and_what_is_left_out_is_told(
     width: int, num_left_out: int
 ) -> None:
-    names = ("aum", "aum_late", "csl", "csl_late", "final", "margin", "margin_late", "smoothed")
+    names = ("aum", "aum_late", "csl", "csl_late", "final", "margin", "margin_late", "deciding")
     scores = pd.DataFrame(
         {"frame": [120], "seconds": [1234.56], "label": ["Brötchen schneiden"]}
         | {name: [-10.25] for name in (*names, "suspicion", "order")}
@@ -149,7 +149,7 @@ def test_scores_are_whole_at_any_width_and_what_is_left_out_is_told(
     assert len(told.split(", ")) == max(1, num_left_out), told
 
 
-def test_boundary_names_the_second_that_it_goes_to() -> None:
+def test_boundary_says_how_far_it_moves_and_where() -> None:
     flags = pd.DataFrame(
         {
             "rank": [1, 2, 3],
@@ -171,5 +171,6 @@ def test_boundary_names_the_second_that_it_goes_to() -> None:
     out = io.StringIO()
     Console(file=out, width=120).print(flag_table(flags, width=120))
     lines = out.getvalue().splitlines()
-    for rank, words in enumerate(["boundary to 34.5 s", "boundary to 38.5 s", "rename b"], start=1):
+    told = ["boundary 4.0 s earlier", "boundary 4.0 s later", "rename to b"]
+    for rank, words in enumerate(told, start=1):
         assert any(line.split()[:1] == [str(rank)] and words in line for line in lines)

@@ -159,6 +159,16 @@ def test_cholec80_takes_frames_and_features_where_there_is_no_video(tmp_path: Pa
     assert [v.media for v in dataset.videos] == [Media.VIDEO, Media.FRAMES, Media.FEATURES]
 
 
+def test_rate_of_frame_folders_is_the_layouts_or_the_one_that_is_set(tmp_path: Path) -> None:
+    write_cholec80(tmp_path, 2)
+    (tmp_path / "videos/video02.mp4").unlink()
+    touch(tmp_path / "cutMargin/2/1.jpg")
+    for fps, expected in ((None, 25.0), (5.0, 5.0)):
+        config = Cholec80Config(path=str(tmp_path), frames_fps=fps)
+        [_, frames] = open_dataset(config).videos
+        assert (frames.media, frames.source_fps) == (Media.FRAMES, expected)
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

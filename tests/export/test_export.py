@@ -59,7 +59,7 @@ def test_tables_hold_every_column_of_the_flags(
     audit: Audit, tmp_path: Path, name: str, read: object
 ) -> None:
     words = export(audit, name, tmp_path / "flags")
-    assert words.startswith("1 spans of 1 videos")
+    assert words.startswith("1 span of 1 video in")
     table = read(tmp_path / "flags")  # type: ignore[operator]
     assert set(audit.flags().columns) <= set(table.columns)
     assert table.score[0] == pytest.approx(audit.flags().score[0])

@@ -14,6 +14,7 @@ from pathlib import Path
 import builder
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pytest
 from rich.console import Console
 from served import client_of
@@ -35,7 +36,7 @@ from csl_dist.flag.edit_calibration import EditCalibration
 from csl_dist.flag.edit_findings import doubt_of, fix_of
 from csl_dist.flag.edit_reviews import earlier_decisions
 from csl_dist.flag.edit_rule import Belief, learnt_edits
-from csl_dist.flag.edits.edit import Edit, EditKind
+from csl_dist.flag.edits.edit import Edit
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.findings import Finding, resolved
 from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
@@ -48,7 +49,7 @@ from csl_dist.review.store import Decision, NewReview, store_of
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.url import Storage
 from csl_dist.training.inputs import open_inputs
-from csl_dist.types import ErrorKind, PlantedError, Span
+from csl_dist.types import EditKind, ErrorKind, Fix, PlantedError, Span
 
 Labels = npt.NDArray[np.int64]
 
@@ -561,9 +562,17 @@ def test_query_lists_fixes(audit: Audit) -> None:
     console.print(flag_table(audit.flags(), width=200))
     lines = console.export_text().splitlines()
     moved = flag_of(audit, MOVED)
-    to = moved.start_seconds if moved.fix.endswith(f" {moved.start}") else moved.stop_seconds
-    assert any(RENAMED in line and "rename tie" in line for line in lines)
-    assert any(MOVED in line and f"boundary to {to:.1f}" in line for line in lines)
+    seconds = moved.stop_seconds - moved.start_seconds
+    assert any(RENAMED in line and "rename to tie" in line for line in lines)
+    assert any(MOVED in line and f"boundary {seconds:.1f} s earlier" in line for line in lines)
+
+
+def test_query_filters_frames_by_suspicion(audit: Audit) -> None:
+    asked = ["query", audit.paths.root.url, "scores", "--video", RENAMED, "--min-score", "0"]
+    found = CliRunner().invoke(app, [*asked, "--format", "csv"]).stdout
+    wanted = np.flatnonzero(audit.deciding_score(RENAMED) >= 0).tolist()
+    assert wanted == list(range(segment(RENAMED, 2).start, segment(RENAMED, 2).stop))
+    assert pd.read_csv(io.StringIO(found)).frame.tolist() == wanted
 
 
 def made_edit(kind: EditKind, place: int = 10) -> Edit:
@@ -599,4 +608,4 @@ def test_another_edit_of_the_place_is_told_of_unless_it_is_a_swap() -> None:
     ],
 )
 def test_fix_is_a_word_and_its_frames(kind: EditKind, place: int, fix: str) -> None:
-    assert fix_of(made_edit(kind, place)) == fix
+    assert fix_of(made_edit(kind, place)) == Fix.parse(fix)

@@ -224,22 +224,30 @@ def test_lost_actors_are_replaced_and_nothing_changes(
     trained: Path, tmp_path: Path, expected: dict[str, bytes]
 ) -> None:
     stage = fresh_stage(trained, tmp_path)
-    pool = pool_of(stage.inputs, 2)
-    made: list[Any] = []
-    make_actor = pool._make_actor
-
-    def noted() -> Any:
-        made.append(make_actor())
-        if len(made) <= 2:
-            threading.Timer(1.0, lambda actor=made[-1]: ray.kill(actor)).start()
-        return made[-1]
-
-    pool._make_actor = noted
+    pool = LosingPool(pool_of(stage.inputs, 2))
     pool.start(2)
     pool.wait_until_started()
     predict_with(stage, pool)
-    time.sleep(1.0)
+    assert pool.killed_with > 0, "there was work to do"
+    assert pool.num_lost > 0
     assert stored(tmp_path / "run") == expected
+
+
+class LosingPool(ActorPool):
+    """Loses all its actors once, as soon as the first of some tasks is done."""
+
+    def __init__(self, pool: ActorPool):
+        self.__dict__ |= pool.__dict__
+        self.killed_with = 0
+        """Tasks that were not done then."""
+
+    def run(self, tasks: Any, *, method: str = "work", prefetch: bool = False) -> Any:
+        for done in super().run(tasks, method=method, prefetch=prefetch):
+            if not self.killed_with:
+                self.killed_with = len(self._running) + len(self._waiting)
+                for member in self._members:
+                    ray.kill(member.actor)
+            yield done
 
 
 def truncate(stage: Stage, epoch: int) -> None:

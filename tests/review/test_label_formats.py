@@ -104,7 +104,7 @@ def test_decisions_are_exported_in_the_dataset_s_format_and_audited_again(
     assert first.classes[wanted_T[0]] == old
 
     decide(root, "v1", 0, 12, new)
-    assert "1 spans of 1 videos" in run("reviews", "export", root, "--out", tmp_path / "one")
+    assert "1 span of 1 video in" in run("reviews", "export", root, "--out", tmp_path / "one")
     file = Path(SAMPLES[layout].name.format(video="v1"))
     written = [one for one in (tmp_path / "one").rglob("*") if one.is_file()]
     assert written == [tmp_path / "one" / file], "the files of changed videos alone"
@@ -216,7 +216,7 @@ def test_decision_on_real_files_is_exported_and_audited_again(tmp_path: Path, ca
         decide(root, video, start, stop, before.classes[other])
         wanted_T[start:stop] = other
     said = run("reviews", "export", root, "--out", tmp_path / "out")
-    assert "2 spans of 1 videos" in said
+    assert "2 spans of 1 video in" in said
     [written] = [one for one in (tmp_path / "out").rglob("*") if one.is_file()]
     [original] = [one for one in tmp_path.glob("data/**/*") if one.name == written.name]
     num_changed = sum(

@@ -55,7 +55,7 @@ def test_export_writes_labels_that_relabel_reads(made_root: str, tmp_path: Path)
     )
     out = tmp_path / "fixed"
     said = run("reviews", "export", made_root, "--out", str(out))
-    assert "1 spans of 1 videos" in said
+    assert "1 span of 1 video in" in said
     assert (out / "v2.txt").read_text() == made_run.label_text(TRUE_LABELS)
     assert not (out / "v3.txt").exists()
     assert "1 resolved" in run("relabel", made_root, str(out))
@@ -93,7 +93,7 @@ def test_last_decision_counts_and_disputes_are_told(made_root: str, tmp_path: Pa
     decide(made_root, span, "Ada", decision=Decision.WRONG, label="a")
     decide(made_root, span, "Bob", decision=Decision.WRONG, label="b")
     said = run("reviews", "export", made_root, "--out", str(tmp_path / "out"))
-    assert "disputed: 1 spans" in said
+    assert "disputed: 1 span, decided" in said
     lines = (tmp_path / "out" / "v2.txt").read_text().split()
     assert set(lines[span[0] : span[1]]) == {"b"}
 

@@ -4,10 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from csl_dist.config import ScoreConfig
+from csl_dist.flag.edit_rule import read_families
 from csl_dist.score.formulas import (
     chosen_rows,
     frame_losses,
     frame_scores,
+    late_classes,
     late_probabilities,
     outlying_videos,
     smooth,
@@ -47,7 +49,7 @@ def test_losses_and_csl_equal_the_papers_equations() -> None:
     logp = log_probabilities(4, 6, 3)
     labels = np.array([0, 2, 1, 1, 0, 2])
     alpha = np.array([0.5, 1.0, 3.0])
-    scores = video_scores(logp, labels, alpha, window=1)
+    scores = video_scores(logp, labels, alpha)
     for t in range(6):
         losses = []
         for e in range(4):
@@ -57,7 +59,6 @@ def test_losses_and_csl_equal_the_papers_equations() -> None:
             losses.append(loss)
         assert scores["csl"][t] == pytest.approx(sum(losses) / 4)
         assert scores["final"][t] == pytest.approx(losses[-1])
-        assert scores["smoothed"][t] == pytest.approx(scores["csl"][t])
 
 
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=30), st.integers(1, 11))
@@ -74,11 +75,12 @@ def test_smoothing_equals_the_mean_of_neighbours_that_exist(
 def test_unlabelled_frames_score_nan_and_touch_nothing_else() -> None:
     logp = log_probabilities(3, 8, 2)
     labels = np.array([0, 1, -1, -1, 1, 0, 1, -1])
-    scores = video_scores(logp, labels, np.ones(2), window=3)
+    scores = video_scores(logp, labels, np.ones(2))
     for score in scores.values():
         assert np.array_equal(np.isnan(score), labels == -1)
-    assert scores["smoothed"][1] == pytest.approx(scores["csl"][:2].mean())
-    assert scores["smoothed"][4] == pytest.approx(scores["csl"][4:6].mean())
+    smoothed = smooth(scores["csl"], 3)
+    assert smoothed[1] == pytest.approx(scores["csl"][:2].mean())
+    assert smoothed[4] == pytest.approx(scores["csl"][4:6].mean())
 
 
 def test_blocks_do_not_change_scores(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,8 +97,8 @@ def test_blocks_do_not_change_scores(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_one_frame_video() -> None:
     logp = log_probabilities(2, 1, 2)
-    scores = video_scores(logp, np.array([1]), np.ones(2), window=9)
-    assert scores["smoothed"][0] == pytest.approx(-logp[:, 0, 1].mean())
+    scores = video_scores(logp, np.array([1]), np.ones(2))
+    assert smooth(scores["csl"], 9)[0] == pytest.approx(-logp[:, 0, 1].mean())
 
 
 def test_margins_equal_their_definitions_over_all_and_later_checkpoints() -> None:
@@ -170,3 +172,15 @@ def test_late_probabilities_are_the_mean_over_a_span_and_later_checkpoints(
     assert np.allclose(got, np.exp(logp[2:, 3:12]).mean(axis=(0, 1)))
     last = late_probabilities(Stored(logp), Span(3, 12), "last")
     assert np.allclose(last, np.exp(logp[3, 3:12]).mean(axis=0))
+
+
+def test_opinion_of_few_checkpoints_rests_on_those_that_flags_rest_on() -> None:
+    """Of epochs 10 and 16 both are late, where half of the rows would be the last one alone."""
+    logp = log_probabilities(2, 40, 3)
+    early = Stored(logp, epochs=[10, 16])
+    [flags_rest_on] = read_families("v", ["framewise"], lambda *_: early)
+    assert np.allclose(flags_rest_on.mean_TC, logp.mean(axis=0))
+    probability = np.exp(logp).mean(axis=0)
+    assert np.allclose(late_probabilities(early, Span(0, 40), "full"), probability.mean(axis=0))
+    assert late_classes(early, "full", window=1).tolist() == probability.argmax(axis=1).tolist()
+    assert (probability.argmax(axis=1) != logp[1].argmax(axis=1)).any(), "not the last one's alone"

@@ -95,8 +95,7 @@ def edge_of(ada: Reviewer, frame: int) -> tuple[float, float]:
 def test_each_fix_is_one_key_and_relabel_agrees_with_the_page(
     ada: Reviewer, root: str, tmp_path: Path
 ) -> None:
-    words = ["Rename it b", "Move the boundary 3.0 s later", "Insert the step a"]
-    words += ["Make it part of c", "Swap: b, then a"]
+    words = ["Rename to b", "Boundary 3.0 s later", "Insert a", "Part of c", "Swap: b, then a"]
     for rank, sentence in enumerate(words, start=1):
         ada.at_rank(rank)
         ada.see("#accept-text", sentence)

@@ -80,7 +80,7 @@ def test_lead_sees_names_annotators_cameras_and_what_lies_below_the_line(
         ada.see("#count", "3 findings")
         ada.page.locator(".item[data-rank='2']").click()
         ada.at_rank(2)
-        ada.see("#accept-text", "Rename it b")
+        ada.see("#accept-text", "Rename to b")
         ada.press("a")
         ada.see("#progress-text", "1 found without a flag")
         ada.page.reload()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from csl_dist.data.segments import Segment, labelled_chains, neighbour_pairs
-from csl_dist.flag.edits.edit import DURATION_WEIGHT, EMISSION_WEIGHT, Edit, EditKind
+from csl_dist.flag.edits.edit import DURATION_WEIGHT, EMISSION_WEIGHT, Edit
 from csl_dist.flag.edits.emission import Emission
 from csl_dist.flag.edits.evidence import (
     BOUND,
@@ -33,7 +33,7 @@ from csl_dist.flag.edits.statistics import (
     merged,
     usual_log_seconds,
 )
-from csl_dist.types import UNLABELLED, FloatArray, IntArray
+from csl_dist.types import UNLABELLED, EditKind, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)

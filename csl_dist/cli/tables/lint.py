@@ -9,6 +9,7 @@ from rich.table import Table
 
 from csl_dist.lint.findings import TITLES, Finding, Kind, TimeUnit, grouped, length_text, place_text
 from csl_dist.lint.run import LintResult
+from csl_dist.words import counted
 
 AGREEMENT = (
     *("videos", "time with the\nsame label", "starts apart,\nmedian", "90 % of\nstarts within"),
@@ -106,9 +107,9 @@ def _length(seconds: float | None, unit: TimeUnit) -> str:
 
 def closing_line(result: LintResult) -> str:
     """How much was looked at, and how many findings of each kind there are."""
-    amount = _counted(result.num_videos, "video")
+    amount = counted(result.num_videos, "video")
     if result.num_files != result.num_videos:
-        amount += f" in {result.num_files:,} label files"
+        amount += f" in {counted(result.num_files, 'label file')}"
     if result.hours:
         minutes = f"{result.hours * 60:.0f} minutes"
         amount += f", {minutes if result.hours < 1 else f'{result.hours:.1f} hours'}"
@@ -118,7 +119,7 @@ def closing_line(result: LintResult) -> str:
     kinds = ", ".join(
         f"{TITLES[kind].lower()} {len(found):,}" for kind, found in grouped(result.findings).items()
     )
-    return f"{amount}, {_counted(len(result.findings), 'finding')}: {kinds}"
+    return f"{amount}, {counted(len(result.findings), 'finding')}: {kinds}"
 
 
 def nearly_line(result: LintResult) -> str | None:
@@ -128,9 +129,5 @@ def nearly_line(result: LintResult) -> str | None:
         return None
     level = max(floor(100 * min(probabilities)) / 100, 0.001)
     verb, them = ("lies", "it") if len(probabilities) == 1 else ("lie", "them")
-    number = _counted(len(probabilities), "more finding")
+    number = counted(len(probabilities), "more finding")
     return f"{number} {verb} just below the level: --level {level:g} shows {them}"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"

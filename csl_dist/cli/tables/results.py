@@ -53,7 +53,7 @@ def flag_table(flags: pd.DataFrame, *, width: int) -> Table:
         "likely": [_share(flag.probability) for flag in rows],
         "kind": [KIND_WORDS.get(str(flag.kind), str(flag.kind)) for flag in rows],
         "label": [str(flag.label) for flag in rows],
-        "fix": [_fix_words(flag) for flag in rows],
+        "fix": [fix_words(flag) or "-" for flag in flags.to_dict("records")],
         "suggested": [f"{flag.suggested} {_share(flag.suggested_probability)}" for flag in rows],
     }
     spared: Sequence[str] = SPARED_OF_FLAGS
@@ -99,15 +99,6 @@ def moved_table(moved: pd.DataFrame, *, width: int) -> Table:
 
 def _share(probability: Any) -> str:
     return "-" if pd.isna(probability) else f"{probability:.0%}"
-
-
-def _fix_words(flag: Any) -> str:
-    """What is done to the labels of a flag's span; a boundary with the second that it goes to."""
-    words = str(flag.fix).split()
-    if words[:1] != ["boundary"]:
-        return fix_words(flag._asdict()) or "-"
-    to = flag.start_seconds if int(words[2]) == flag.start else flag.stop_seconds
-    return f"boundary to {to:.1f} s"
 
 
 def corrections_table(corrections: pd.DataFrame, *, by_edits: bool, width: int) -> Table:

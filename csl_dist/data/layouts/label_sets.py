@@ -13,6 +13,7 @@ from csl_dist.data.tracks import SegmentTrack
 from csl_dist.errors import DataError
 from csl_dist.storage.files import AnyPath, read_bytes
 from csl_dist.types import Video
+from csl_dist.words import counted
 
 Who = tuple[str, str | None]
 """A video and an annotator."""
@@ -153,8 +154,7 @@ def _repeated(documents: Mapping[str, Document]) -> dict[tuple[str, str], str]:
 def _repetition_notes(repeated: Mapping[tuple[str, str], str]) -> list[str]:
     counts = Counter((file, first) for (_, file), first in repeated.items())
     return [
-        f"{file}: the labels of {n:,} video{'s' if n > 1 else ''} are those of {first} and count "
-        "once"
+        f"{file}: the labels of {counted(n, 'video')} are those of {first} and count once"
         for (file, first), n in counts.items()
     ]
 

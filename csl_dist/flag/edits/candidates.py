@@ -14,14 +14,13 @@ from csl_dist.flag.edits.edit import (
     EMISSION_WEIGHT,
     Context,
     Edit,
-    EditKind,
     relabelling,
     replaced,
 )
 from csl_dist.flag.edits.emission import Emission
 from csl_dist.flag.edits.insertions import best_steps, steps_between, steps_within
 from csl_dist.flag.edits.statistics import Statistics
-from csl_dist.types import IntArray
+from csl_dist.types import EditKind, IntArray
 
 
 def candidate_edits(

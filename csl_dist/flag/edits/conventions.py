@@ -110,10 +110,7 @@ def conventions_of(
 
 
 def pattern_of(flag: Flag) -> Pattern:
-    direction = ""
-    if flag.list == ListName.BOUNDARIES and flag.fix is not None:
-        _, old, new = flag.fix.split()
-        direction = "later" if int(new) > int(old) else "earlier"
+    direction = flag.fix.direction if flag.fix is not None else ""
     return Pattern(str(flag.list), flag.label, flag.suggested, direction)
 
 

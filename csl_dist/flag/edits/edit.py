@@ -2,33 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 
 from csl_dist.data.segments import Segment
 from csl_dist.flag.edits.emission import Emission
 from csl_dist.flag.edits.statistics import MOST_SQUARED, Statistics, merged
-from csl_dist.types import UNLABELLED, FloatArray, IntArray
+from csl_dist.types import UNLABELLED, EditKind, FloatArray, IntArray
 
 EMISSION_WEIGHT = 0.3
 DURATION_WEIGHT = 0.5
 """Of the quick gain: 0.3 * sum of emission + bigram + 0.5 * duration."""
-
-
-class EditKind(StrEnum):
-    """What an edit does."""
-
-    RENAME = "rename"
-    """A segment gets a name that neither neighbour has."""
-    DELETE = "delete"
-    """A segment becomes part of a neighbour."""
-    INSERT = "insert"
-    """A step is put inside a segment, at one of its ends, or between two that share its frames."""
-    BOUNDARY = "boundary"
-    """The place between two segments moves."""
-    SWAP = "swap"
-    """Two neighbours change places."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,14 +85,6 @@ def late_view(blocks: Iterable[FloatArray], first: int) -> LateView:
     return LateView(np.concatenate(means), np.concatenate(parts, axis=1))
 
 
-def first_late(epochs: Sequence[int]) -> int:
-    """The first row of the later half of a training, of which some checkpoints may be lacking.
-
-    By epochs: of 10 and 16, both are late, where half of the rows would be the last one alone.
-    """
-    return sum(2 * epoch <= epochs[-1] for epoch in epochs)
-
-
 def largest(values_TC: FloatArray) -> FloatArray:
     """The largest of each frame's few classes; across rows it takes a fifth of the time."""
     result_T: FloatArray = np.ascontiguousarray(np.moveaxis(values_TC, -1, 0)).max(axis=0)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from csl_dist.data.segments import Segment, labels_of
-from csl_dist.flag.edits.edit import Edit, EditKind
+from csl_dist.flag.edits.edit import Edit
 from csl_dist.flag.edits.emission import Emission, largest
 from csl_dist.flag.edits.statistics import (
     BINS,
@@ -18,7 +18,7 @@ from csl_dist.flag.edits.statistics import (
     sequence_terms,
     usual_log_seconds,
 )
-from csl_dist.types import FloatArray, IntArray
+from csl_dist.types import EditKind, FloatArray, IntArray
 
 COLUMNS = (
     "emission",

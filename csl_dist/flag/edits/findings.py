@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from csl_dist.data.mistakes import PlantedKind, PlantedSpan
-from csl_dist.flag.edits.edit import Edit, EditKind
+from csl_dist.flag.edits.edit import Edit
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.lists import LIST_OF, ListName
 from csl_dist.flag.edits.probability import EditModel
-from csl_dist.types import BoolArray, FloatArray, IntArray, Span
+from csl_dist.types import BoolArray, EditKind, FloatArray, IntArray, Span
 
 NO_EDIT = -8.0
 """Log-odds of a frame that no candidate covers, and the least of any frame."""

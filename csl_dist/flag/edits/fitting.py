@@ -12,7 +12,7 @@ import numpy as np
 from csl_dist.data.mistakes import PlantedKind, PlantedSpan, Planting, plant_mix, untouched
 from csl_dist.data.segments import segments_of
 from csl_dist.flag.edits.candidates import candidate_edits
-from csl_dist.flag.edits.edit import Edit, EditKind
+from csl_dist.flag.edits.edit import Edit
 from csl_dist.flag.edits.emission import (
     TEMPERATURES,
     Emission,
@@ -28,7 +28,7 @@ from csl_dist.flag.edits.findings import is_right_fix
 from csl_dist.flag.edits.labelled import LabelledVideo, OtherLabels
 from csl_dist.flag.edits.probability import EditModel, fitted_models
 from csl_dist.flag.edits.statistics import Statistics, usual_log_seconds
-from csl_dist.types import UNLABELLED, BoolArray, FloatArray, IntArray
+from csl_dist.types import UNLABELLED, BoolArray, EditKind, FloatArray, IntArray
 
 FIT_MIX: dict[PlantedKind, float] = {
     PlantedKind.MISLABEL: 1,

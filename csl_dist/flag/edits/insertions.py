@@ -12,11 +12,10 @@ from csl_dist.flag.edits.edit import (
     EMISSION_WEIGHT,
     Context,
     Edit,
-    EditKind,
     relabelling,
     replaced,
 )
-from csl_dist.types import FloatArray, IntArray
+from csl_dist.types import EditKind, FloatArray, IntArray
 
 LEAST_FRAMES = 3
 """Frames of the shortest step that may be inserted."""

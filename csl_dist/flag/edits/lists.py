@@ -6,7 +6,7 @@ nothing about how often those of another are found.
 
 from enum import StrEnum
 
-from csl_dist.flag.edits.edit import EditKind
+from csl_dist.types import EditKind
 
 
 class ListName(StrEnum):

@@ -14,10 +14,9 @@ from statistics import NormalDist
 
 import numpy as np
 
-from csl_dist.flag.edits.edit import EditKind
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.lists import LIST_OF, ListName
-from csl_dist.types import BoolArray, FloatArray
+from csl_dist.types import BoolArray, EditKind, FloatArray
 
 USED = (
     *("emission", "emission_low", "late_share", "least_family", "contrast"),

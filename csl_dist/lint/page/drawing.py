@@ -12,7 +12,7 @@ from html import escape
 
 import numpy as np
 
-from csl_dist.lint.findings import TimeUnit, clock, length_text
+from csl_dist.lint.findings import TimeUnit, length_text, time_text
 from csl_dist.lint.statistics.procedures import ProcedureSummary, UsualStep
 
 WIDTH = 1000
@@ -210,7 +210,7 @@ def ribbon(bars: Sequence[Bar], colours: Mapping[str, str], seconds: float, unit
     parts = [f'<svg class="ribbon" viewBox="0 0 {WIDTH} 26" preserveAspectRatio="none">']
     parts.append(f'<rect class="track" width="{WIDTH}" height="26"/>')
     for bar, (top, height) in zip(bars, _lanes(bars), strict=True):
-        tip = f"{bar.label}, {clock(bar.start, unit)} to {clock(bar.stop, unit)}"
+        tip = f"{bar.label}, {time_text(bar.start, unit)} to {time_text(bar.stop, unit)}"
         width = max((bar.stop - bar.start) * scale, 1)
         parts.append(
             f'<rect class="bar" x="{bar.start * scale:.2f}" width="{width:.2f}" '
@@ -256,7 +256,7 @@ def axis_and_marks(marks: Sequence[Mark], seconds: float, unit: TimeUnit) -> str
         parts.append(
             f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="26" y2="31"/>'
             f'<text class="soft" x="{x:.1f}" y="44" text-anchor="{anchor}">'
-            f"{clock(second, unit)}</text>"
+            f"{time_text(second, unit)}</text>"
         )
     return "".join([*parts, "</svg>"])
 

@@ -35,6 +35,7 @@ from csl_dist.lint.page.drawing import (
 )
 from csl_dist.lint.run import LintResult
 from csl_dist.lint.statistics.procedures import ProcedureSummary
+from csl_dist.words import counted
 
 FileKey = tuple[str, str, str]
 """Video, file and annotator, which together name a label file's part about one video."""
@@ -216,6 +217,6 @@ def _graph(procedure: ProcedureSummary, colours: Mapping[str, str], unit: TimeUn
     hours = f", {procedure.hours:.1f} hours" if unit is TimeUnit.SECONDS else ""
     return Graph(
         title=procedure.name or "All videos",
-        about=f"{num} video{'s' * (num != 1)}{hours}{rest}",
+        about=f"{counted(num, 'video')}{hours}{rest}",
         picture=Markup(procedure_graph(procedure, colours, unit)),
     )

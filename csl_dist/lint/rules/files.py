@@ -11,6 +11,7 @@ from csl_dist.lint.corpus import MIN_STEPS, About, Corpus
 from csl_dist.lint.findings import Finding, Kind, TimeUnit
 from csl_dist.lint.reading import Reading, about_place
 from csl_dist.lint.statistics.copies import copied_runs
+from csl_dist.words import counted
 
 MANY_COPIES = 5
 """So many sets of files that are the same are told once, with an example."""
@@ -55,8 +56,8 @@ def duplicate_findings(reading: Reading) -> Iterator[Finding]:
             video=None,
             score=0.0,
             sentence=(
-                f"{sum(map(len, within))} files have only {len(within)} different "
-                f"set{'s' * (len(within) != 1)} of labels; the same are, for example, "
+                f"{sum(map(len, within))} files have only {counted(len(within), 'different set')} "
+                "of labels; the same are, for example, "
                 f"{' and '.join(first[:2])}. Several cameras of one "
                 "performance look like this."
             ),

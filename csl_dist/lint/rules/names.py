@@ -11,6 +11,7 @@ from csl_dist.lint.corpus import Corpus
 from csl_dist.lint.findings import Finding, Kind
 from csl_dist.lint.reading import Reading
 from csl_dist.lint.segments import SegmentTable
+from csl_dist.words import counted
 
 MIN_LETTERS = 4
 """Shorter names differ by a letter on purpose."""
@@ -51,7 +52,9 @@ def unlisted_findings(segments: SegmentTable, listed: Collection[str]) -> Iterat
                 video=None,
                 label=name,
                 score=float(len(segments)),
-                sentence=f"`{name}` ({_steps(count)}) is not in the dataset's list of classes.",
+                sentence=(
+                    f"`{name}` ({counted(count, 'step')}) is not in the dataset's list of classes."
+                ),
                 evidence={"steps": count},
             )
 
@@ -100,15 +103,12 @@ def _names(
         label=rare,
         score=weight * counts[common] / max(counts[rare], 1),
         sentence=(
-            f"`{rare}` ({_steps(counts[rare])}) and `{common}` ({_steps(counts[common])}) "
+            f"`{rare}` ({counted(counts[rare], 'step')}) and "
+            f"`{common}` ({counted(counts[common], 'step')}) "
             f"differ by {difference} only; they may be one class."
         ),
         evidence={"rare": counts[rare], "common": counts[common], "name": common},
     )
-
-
-def _steps(count: int) -> str:
-    return f"{count} step{'s' * (count != 1)}"
 
 
 def sole_user_findings(reading: Reading) -> Iterator[Finding]:

@@ -25,6 +25,7 @@ from csl_dist.lint.statistics.evidence import (
 )
 from csl_dist.lint.statistics.grammar import Grammar, first_occurrences
 from csl_dist.types import FloatArray, IntArray
+from csl_dist.words import counted
 
 UNCALIBRATED = {Kind.ORDER: 5.0, Kind.MISSING: 4.0, Kind.INSERTED: 8.0}
 """Least scores where there are too few videos for probabilities."""
@@ -194,7 +195,7 @@ class Sentences:
         strong = np.flatnonzero(terms >= max(least, terms[worst] / 2)).tolist()
         if len(strong) > 1:
             more = len(strong) - 1
-            sentence += f"; the same holds for {more} more step{'s' * (more != 1)}"
+            sentence += f"; the same holds for {counted(more, 'more step')}"
         return Told(
             kind=Kind.ORDER,
             first=place,

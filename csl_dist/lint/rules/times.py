@@ -12,6 +12,7 @@ from csl_dist.lint.findings import Finding, Kind, TimeUnit
 from csl_dist.lint.reading import Reading, about_place
 from csl_dist.lint.statistics.durations import duration_sets, log_seconds
 from csl_dist.types import BoolArray, FloatArray
+from csl_dist.words import counted
 
 ODD_DISTANCE = 5.0
 """Robust distances from the median from which a duration may be odd."""
@@ -74,7 +75,7 @@ def flicker_findings(reading: Reading) -> Iterator[Finding]:
         seconds = float(corpus.stop_N[n] - corpus.start_N[n])
         frame = corpus.about[int(video_N[n])].frame_seconds
         frames = round(seconds / frame) if frame else 0
-        length = f"{frames} frame{'s' * (frames != 1)} ({text(seconds)})" if frames else ""
+        length = f"{counted(frames, 'frame')} ({text(seconds)})" if frames else ""
         usual = float(reading.durations.usual_seconds[n])
         rest = "" if np.isnan(usual) else f"; it usually lasts {text(usual)}"
         yield _at(
@@ -212,14 +213,16 @@ def outside_findings(reading: Reading) -> Iterator[Finding]:
             if late
             else f"start at {text(float(starts[outside].min()))}, before the video"
         )
-        subject = "1 step lies" if len(outside) == 1 else f"{len(outside)} steps lie"
+        verb = "lies" if len(outside) == 1 else "lie"
         yield _at(
             corpus,
             span.start + first,
             video,
             kind=Kind.BEYOND_END,
             score=float(max(stops.max() - end, -starts.min())),
-            sentence=f"{subject} outside of the video: the labels {where}.",
+            sentence=(
+                f"{counted(len(outside), 'step')} {verb} outside of the video: the labels {where}."
+            ),
             evidence={"steps": len(outside)},
         )
 

@@ -81,6 +81,7 @@ def _facts(audit_id: str, audit: Audit) -> dict[str, Any]:
         "num_flags": _num_flags(audit),
         "num_sampled": len(sample.spans) if (sample := read_sample(audit)) is not None else 0,
         "missing": audit.missing(),
+        "rests_on": audit.rests_on,
         "calibration": calibration_sentence(audit),
     }
 

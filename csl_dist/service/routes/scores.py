@@ -6,7 +6,7 @@ import numpy as np
 from fastapi import APIRouter, Query, Response
 
 from csl_dist.audit.reader import Audit
-from csl_dist.measures import SCORE_NAMES
+from csl_dist.measures import DECIDING, SCORE_NAMES
 from csl_dist.report.shrink import column_starts, highest_in_columns
 from csl_dist.service.audits import NotFoundError, OpenAudit
 from csl_dist.service.context import ServiceContext
@@ -22,9 +22,6 @@ from csl_dist.service.forms import Form, Revision, ScoresQuery, ScoresUnderLabel
 from csl_dist.service.responses import Scores
 from csl_dist.service.selection import requested_labels, requested_span, span_within
 from csl_dist.types import FloatArray, IntArray, Span
-
-DECIDING = "deciding"
-"""Names the score that is compared with the threshold."""
 
 
 def score_routes(context: ServiceContext) -> APIRouter:

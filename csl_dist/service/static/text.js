@@ -57,18 +57,18 @@ export const decisionWords = (review) => {
 const editWords = (edits) =>
   edits.map(({ start, stop, label }) => `${label} in frames ${start}–${stop - 1}`).join(", ");
 
-/** What accepting a flag does, in a few words; null if the flag proposes nothing. */
+/** What accepting a flag does, in the words of the report; null if the flag proposes nothing. */
 export const fixWords = (flag, proposal, seconds) => {
   const [word, ...numbers] = (flag.fix ?? "").split(" ");
   switch (word) {
     case "swap": return `Swap: ${flag.suggested}, then ${flag.label}`;
     case "boundary": {
       const by = seconds(Number(numbers[1])) - seconds(Number(numbers[0]));
-      return `Move the boundary ${duration(Math.abs(by))} ${by < 0 ? "earlier" : "later"}`;
+      return `Boundary ${Math.abs(by).toFixed(1)} s ${by < 0 ? "earlier" : "later"}`;
     }
-    case "insert": return `Insert the step ${flag.fix_label}`;
-    case "delete": return `Make it part of ${flag.fix_label}`;
-    case "rename": return `Rename it ${flag.fix_label}`;
+    case "insert": return `Insert ${flag.fix_label}`;
+    case "delete": return `Part of ${flag.fix_label}`;
+    case "rename": return `Rename to ${flag.fix_label}`;
     default: break;
   }
   if (flag.kind === "disorder") return "Steps are out of order";

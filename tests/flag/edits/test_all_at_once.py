@@ -6,7 +6,7 @@ import pytest
 
 from csl_dist.data.segments import segments_of
 from csl_dist.flag.edits.candidates import candidate_edits
-from csl_dist.flag.edits.edit import Edit, EditKind
+from csl_dist.flag.edits.edit import Edit
 from csl_dist.flag.edits.emission import Emission, emission_of, late_view, normalised
 from csl_dist.flag.edits.evidence import COLUMNS, evidence_rows
 from csl_dist.flag.edits.findings import SHARED, is_swap, overlap_of_shorter, resolved
@@ -17,7 +17,7 @@ from csl_dist.flag.edits.statistics import (
     sequence_terms,
     statistics_of,
 )
-from csl_dist.types import IntArray
+from csl_dist.types import EditKind, IntArray
 
 
 def drawn_labels(seed: int, num_segments: int, num_classes: int) -> IntArray:

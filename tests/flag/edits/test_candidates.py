@@ -8,12 +8,11 @@ import pytest
 
 from csl_dist.data.segments import labels_of, segments_of
 from csl_dist.flag.edits.candidates import candidate_edits
-from csl_dist.flag.edits.edit import DURATION_WEIGHT, EMISSION_WEIGHT, EditKind
+from csl_dist.flag.edits.edit import DURATION_WEIGHT, EMISSION_WEIGHT
 from csl_dist.flag.edits.emission import (
     FLOOR,
     TEMPERATURES,
     emission_of,
-    first_late,
     late_view,
     normalised,
     temperature_likelihoods,
@@ -31,6 +30,7 @@ from csl_dist.flag.edits.insertions import (
     largest_starts,
 )
 from csl_dist.flag.edits.statistics import counts_of, sequence_terms, statistics_of
+from csl_dist.types import EditKind
 
 TRUE = np.repeat([0, 1, 2, 3], [20, 25, 15, 20])
 
@@ -212,14 +212,3 @@ def test_temperature_above_one_for_what_is_overconfident():
     best, of_seen = (temperature_likelihoods(logp_NC, y_N).argmax() for y_N in (labels_N, seen_N))
     assert TEMPERATURES[best] >= 2.0
     assert TEMPERATURES[of_seen] < 1.0
-
-
-@pytest.mark.parametrize("num_epochs", [1, 2, 5, 16, 31])
-def test_later_half_of_a_whole_training_is_that_of_its_rows(num_epochs: int) -> None:
-    epochs = list(range(1, num_epochs + 1))
-    assert first_late(epochs) == num_epochs // 2
-
-
-def test_later_half_of_some_checkpoints_is_by_their_epochs() -> None:
-    assert first_late([10, 16]) == 0
-    assert first_late([5, 10, 15, 16]) == 1

@@ -6,7 +6,7 @@ import numpy as np
 
 from csl_dist.flag.edits.conventions import conventions_of
 from csl_dist.flag.edits.labelled import LabelledVideo, segments_table, videos_of_table
-from csl_dist.types import ErrorKind, Flag, Span
+from csl_dist.types import ErrorKind, Fix, Flag, Span
 
 CLASSES = ("cut", "tie", "pull")
 
@@ -33,7 +33,7 @@ def flag_in(video: str, *, fix: str = "rename 10 20", list_name: str = "steps") 
         suggested="cut",
         suggested_probability=0.9,
         why="",
-        fix=fix,
+        fix=Fix.parse(fix),
         list=list_name,
     )
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from csl_dist.data.mistakes import PlantedKind, PlantedSpan
-from csl_dist.flag.edits.edit import Edit, EditKind
+from csl_dist.flag.edits.edit import Edit
 from csl_dist.flag.edits.evidence import COLUMNS
 from csl_dist.flag.edits.findings import (
     NO_EDIT,
@@ -29,6 +29,7 @@ from csl_dist.flag.edits.probability import (
     move_to_share,
     sigmoid,
 )
+from csl_dist.types import EditKind
 
 SETTINGS = {"fps": 5.0, "tolerance_seconds": 2.0}
 
