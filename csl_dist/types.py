@@ -296,7 +296,7 @@ class Fix:
     @classmethod
     def parse(cls, text: object) -> "Fix | None":
         """From text such as `boundary 50 43`; None of an empty cell of a table."""
-        if not isinstance(text, str):
+        if not isinstance(text, str) or not text:
             return None
         kind, *frames = text.split()
         return cls(EditKind(kind), tuple(map(int, frames)))

@@ -46,9 +46,13 @@ class DecidingScores:
         """All of a video's; by the rule `edits` none of a validation video."""
         if not self._record.settings.has_frame_scores:
             return {DECIDING: self.score(video)}
-        if video not in self._frames:
+        if not self.is_known(video):
             return {}
         return {name: self._frames.read(video, name) for name in FRAME_SCORES}
+
+    def is_known(self, video: str) -> bool:
+        """Whether a video has such scores; by the rule `edits` a validation video has none."""
+        return not self._record.settings.has_frame_scores or video in self._frames
 
     def score(self, video: str, given_T: IntArray | None = None) -> FloatArray:
         """`suspicion`, or what is compared with a threshold."""
@@ -70,7 +74,7 @@ class DecidingScores:
         if not self._record.settings.has_frame_scores:
             rule = self._record.settings.flag.rule
             raise DataError(f"the audit's rule is {rule}; only audits by `edits` have {name!r}")
-        if video not in self._frames:
+        if not self.is_known(video):
             raise DataError(f"video {video!r} is not one to audit, so that it has no {name!r}")
         score_T = self._frames.read(video, name)
         if given_T is None:

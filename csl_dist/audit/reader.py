@@ -308,6 +308,10 @@ class Audit:
         """
         return self._deciding.score(self._known(video), self._given(video, labels))
 
+    def has_deciding_score(self, video: str) -> bool:
+        """Whether a video has one: by the rule `edits` those to audit alone."""
+        return self._deciding.is_known(self._known(video))
+
     @cached_property
     def _deciding(self) -> DecidingScores:
         return DecidingScores(self._audits, self.revision, self.record, self._stored)

@@ -222,8 +222,7 @@ def _corrections(before: Audit, changed: Sequence[Annotation], flags: pd.DataFra
         flagged_before, flagged = (
             _spans(table[table.video == video]) for table in (earlier, flags)
         )
-        was_T = before.deciding_score(video)
-        is_T = before.deciding_score(video, labels=annotation.labels_T)
+        was_T, is_T = _scores_of_change(before, annotation)
         # A span of one row has one label before, and one after.
         for span in runs_of(_pairs(old_T, annotation.labels_T)):
             old, new = int(old_T[span.start]), int(annotation.labels_T[span.start])
@@ -249,6 +248,19 @@ def _corrections(before: Audit, changed: Sequence[Annotation], flags: pd.DataFra
                     }
                 )
     return pd.DataFrame(rows)
+
+
+def _scores_of_change(before: Audit, annotation: Annotation) -> tuple[FloatArray, FloatArray]:
+    """What decides on flags (T,), under the labels before and the corrected ones; NaN where only
+    videos to audit have that."""
+    if not before.has_deciding_score(annotation.video):
+        unknown_T = np.full(annotation.num_frames, np.nan)
+        return unknown_T, unknown_T
+    labels_T = annotation.labels_T
+    return (
+        before.deciding_score(annotation.video),
+        before.deciding_score(annotation.video, labels=labels_T),
+    )
 
 
 def _pairs(one_T: IntArray, other_T: IntArray) -> IntArray:

@@ -168,9 +168,8 @@ def rm_features(
         raise DataError("say what to remove: --encoder, --video or --unfinished")
     storage = _feature_storage(store)
     # Of a run, whether the root is named or the store in it; one that runs share has none to lock.
-    root = Storage(store.rstrip("/").removesuffix("/features.zarr"))
-    is_locked = root.exists(RunPaths.RUN)
-    with RootLock(RunPaths(root), "csl features rm") if is_locked else nullcontext():
+    paths = RunPaths(Storage(Storage(store).url.removesuffix("/features.zarr") or "/"))
+    with RootLock(paths, "csl features rm") if paths.root.exists(paths.RUN) else nullcontext():
         entries = chosen(catalog(storage), encoder=encoder, videos=videos, unfinished=unfinished)
         remove(storage, entries)
     num_bytes = sum(entry.num_bytes for entry in entries)

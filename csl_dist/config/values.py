@@ -1,7 +1,8 @@
 """Values that several sections of a config share, and what they refuse."""
 
+import re
 from typing import Annotated
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -13,6 +14,9 @@ from csl_dist.measures import known_score
 from csl_dist.types import names_folder
 
 FORBID = ConfigDict(extra="forbid")
+DATABASE_SCHEMES = ("postgresql", "postgres", "postgresql+psycopg", "sqlite")
+PASSWORD = re.compile(r"[^:]+://[^:/]*:[^@]*@")
+"""As SQLAlchemy finds one; `urlsplit` takes one with a slash for part of a path."""
 
 
 def ascending(pair: tuple[int, int]) -> tuple[int, int]:
@@ -37,13 +41,19 @@ def known_url(url: str) -> str:
 
 
 def known_database(url: str) -> str:
-    """Refuses what names no database, and what would write a password into the run root."""
+    """Refuses what names no database, one that is another in every folder, and what would write a
+    password into the run root."""
     parts = urlsplit(url)
-    if not parts.scheme.startswith(("postgresql", "sqlite")) or "://" not in url:
+    if parts.scheme not in DATABASE_SCHEMES or "://" not in url:
         raise ValueError(
             f"{url!r} names no database; expected postgresql://USER@HOST/NAME or sqlite:////FILE"
         )
-    if parts.password is not None:
+    if parts.scheme == "sqlite" and not (parts.netloc == "" and parts.path.startswith("//")):
+        raise ValueError(
+            f"{url!r} names no file by its whole path, which a job in another folder needs; write "
+            "sqlite:////FILE, with four slashes"
+        )
+    if PASSWORD.match(url) or "password" in parse_qs(parts.query):
         raise ValueError(
             "it holds a password, which everybody who reads the run root would see; leave it out, "
             "and set PGPASSWORD or write it into ~/.pgpass"

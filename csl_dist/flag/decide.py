@@ -95,6 +95,11 @@ def decide_by_edits(
     )
 
 
+THRESHOLDS_VERSION = 2
+"""As RULE_VERSION, of all rules with a threshold. Until the second one, late checkpoints were the
+later half of those that are there, and not of the training."""
+
+
 def decide_by_threshold(
     store: ScoreStore,
     versions: Versions,

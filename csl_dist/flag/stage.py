@@ -17,7 +17,12 @@ from csl_dist.cluster.stage import Stage
 from csl_dist.config import AuditConfig, RunConfig
 from csl_dist.data.splits import groups_of
 from csl_dist.flag.calibrate import threshold_calibration
-from csl_dist.flag.decide import Decision, decide_by_edits, decide_by_threshold
+from csl_dist.flag.decide import (
+    THRESHOLDS_VERSION,
+    Decision,
+    decide_by_edits,
+    decide_by_threshold,
+)
 from csl_dist.flag.edit_findings import VideoFindings
 from csl_dist.flag.edit_rule import (
     RULE_VERSION,
@@ -34,11 +39,12 @@ from csl_dist.flag.settled import is_settled
 from csl_dist.flag.task import findings_of
 from csl_dist.predict.checkpoints import skipped_checkpoints
 from csl_dist.predict.plan import trajectory_catalog
-from csl_dist.review.store import judged_spans
+from csl_dist.review.store import judged_spans, store_of
 from csl_dist.review.verdicts import verdicts_of
 from csl_dist.score.formulas import outlying_videos
 from csl_dist.score.settings import AuditSettings
 from csl_dist.score.store import ScoreStore, Versions
+from csl_dist.storage.paths import RunPaths
 from csl_dist.training.inputs import Inputs
 from csl_dist.training.scorers import flag_scorer, framewise_scorer, temporal_scorer
 from csl_dist.types import Annotation, PlantedError, Split, array_fingerprint, fingerprint
@@ -58,6 +64,7 @@ def flag(stage: Stage, versions: Versions, *, sweep: Sweep | None = None) -> int
     An audit of the very same labels, trajectories and settings is there already: no other is made.
     `sweep`: how much of the trajectories is there, unless it is all.
     """
+    _tell_unread_reviews(stage)
     store = AuditStore(stage.run.paths)
     made_from = audit_fingerprint(stage.inputs, versions)
     number, record = store.newest_of_dataset()
@@ -83,6 +90,18 @@ def flag(stage: Stage, versions: Versions, *, sweep: Sweep | None = None) -> int
         names = ", ".join(outliers[:MAX_NAMED])
         stage.say(f"videos far off as a whole (another one's labels?): {names}{more}")
     return number
+
+
+def _tell_unread_reviews(stage: Stage) -> None:
+    """Says which decisions of reviewers do not count."""
+    root, named = stage.run.config.root, stage.run.config.audit.reviews
+    if named is None:
+        return
+    if not store_of(root, named).may_exist():
+        stage.say(f"audit.reviews: {named} is not there yet, so that no decision counts")
+    own = f"{stage.run.paths.root.url}/{RunPaths.REVIEWS}"
+    if stage.run.paths.root.exists(RunPaths.REVIEWS) and named != f"sqlite:///{own}":
+        stage.say(f"audit.reviews: only decisions in {named} count, not those in {own}")
 
 
 def sweep_of(inputs: Inputs, unpredicted: Versions, checkpoints: tuple[int, int]) -> Sweep | None:
@@ -136,10 +155,10 @@ def _audited_as(config: AuditConfig) -> dict[str, Any]:
 
 
 def _rests_on(inputs: Inputs) -> list[Any]:
-    """What the rule `edits` also rests on: itself, labels of training videos, and reviewers."""
+    """The rule itself, and of `edits` also the labels of training videos, and reviewers."""
     config = inputs.run.config
     if not config.flag.by_edits:
-        return []
+        return [THRESHOLDS_VERSION]
     trained = inputs.labels.in_split(Split.TRAIN)
     labels = {a.video: array_fingerprint(a.labels_T) for a in trained}
     judged = judged_spans(config.root, config.audit.reviews)

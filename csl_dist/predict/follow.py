@@ -33,7 +33,8 @@ def train_and_follow(stage: Stage) -> None:
     if not unfinished(trainings):
         fit_trainings(stage, trainings, title=TITLE)  # says that all is trained
         return
-    connect(verbose=stage.verbose)  # here, because two threads would do it twice
+    # Here, because two threads would connect twice, and before predicting actors take all GPUs.
+    _ = connect(verbose=stage.verbose).has_cuda
     training = Background(lambda: fit_trainings(stage, trainings, title=TITLE))
 
     def goes_on() -> bool:

@@ -109,7 +109,7 @@ def _seconds(audit: Audit, video: str) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reviewed:
-    """What reviews of the run root say; of other databases the root knows nothing."""
+    """What reviews of the run root say; a report asks no other database."""
 
     decided: int
     reliability: "list[ReliabilityPoint]"

@@ -146,8 +146,8 @@ def _known_url(text: str) -> URL:
         url.get_dialect()
     except (ArgumentError, NoSuchModuleError, ValueError):
         raise ConfigError(
-            "--database is not the URL of a database; give sqlite:///FILE or "
-            "postgresql://USER:PASSWORD@HOST/NAME"
+            "--database, or audit.reviews, is not the URL of a database; give sqlite:////FILE or "
+            "postgresql://USER@HOST/NAME"
         ) from None
     if url.get_backend_name() not in DIALECTS:
         raise ConfigError(

@@ -143,6 +143,11 @@ class ReviewStore:
     def __repr__(self) -> str:
         return f"ReviewStore({self._engine.url.render_as_string()!r}, {self._audit!r})"
 
+    def may_exist(self) -> bool:
+        """Whether its file is there; of a server that is not asked."""
+        file = self._engine.url.database
+        return self._engine.dialect.name != "sqlite" or (bool(file) and Path(str(file)).exists())
+
     def create(self) -> None:
         """Creates the tables if they do not exist; those of an earlier version are brought up."""
         with storage_errors(self._engine):
@@ -251,13 +256,14 @@ def of_revision(revision: int | None) -> Callable[[Review], SpanKey | None]:
 def judged_spans(root: str, database: str | None) -> dict[SpanKey, JudgedSpan]:
     """Spans of which reviewers of any audit agree whether they are an error.
 
-    From the given database, or from that in a root on this machine, where there is one.
+    From the given database, or from that in a root on this machine, where there is one; whoever
+    only reads makes no file.
     """
-    if database is None:
-        url = Storage(root).url
-        if "://" in url or not (Path(url) / RunPaths.REVIEWS).exists():
-            return {}
+    if database is None and "://" in Storage(root).url:
+        return {}
     store = store_of(root, database)
+    if not store.may_exist():
+        return {}
     store.create()
     judged = {}
     for span, reviews in CurrentDecisions(store, of_revision(None)).by_span().items():
@@ -294,9 +300,10 @@ def store_of(root: str, database: str | None) -> ReviewStore:
     # Another run at the same place has audits of the same numbers, and none of these decisions.
     identity = identity_of(root)
     suffix = f"#{identity}" if identity else ""
-    if database is not None:
-        return ReviewStore(database, url + suffix)
-    return ReviewStore(f"sqlite:///{Path(url) / RunPaths.REVIEWS}", OWN_RUN + suffix)
+    own = f"sqlite:///{Path(url) / RunPaths.REVIEWS}"
+    if database in (None, own):
+        return ReviewStore(own, OWN_RUN + suffix)
+    return ReviewStore(str(database), url + suffix)
 
 
 def _review(row: sa.Row[tuple[object, ...]]) -> Review:

@@ -52,6 +52,11 @@ def refuse_beyond(config: RunConfig, settings: ServiceSettings) -> None:
                 f"{key} is {path}, which is not below what the service was started for; start it "
                 "with --submit-below URL"
             )
+    if config.audit.reviews not in (None, settings.database):
+        raise ConfigError(
+            f"audit.reviews is {config.audit.reviews}, which is not the database that the service "
+            "was started with; leave the key out, or start the service with it as --database"
+        )
     named = {f"scorers.{name}": scorer.model or name for name, scorer in config.scorers.items()}
     named |= {f"features.encoder {n}": one.encoder for n, one in enumerate(features.sets(), 1)}
     for key, model in named.items():

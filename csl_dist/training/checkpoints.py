@@ -28,13 +28,14 @@ from csl_dist.errors import (
 from csl_dist.storage.url import Storage
 from csl_dist.strategies import Strategy, selected_epochs
 from csl_dist.training.models import ModelSpec
-from csl_dist.training.record import META, METRICS, epoch_name, epochs_with, metrics_of
+from csl_dist.training.record import META, epoch_name, epochs_with
 
 State = dict[str, Tensor]
 
 WEIGHTS = "model.safetensors"
 RESUME = "resume.safetensors"
 BAD = "bad.json"
+METRICS = "metrics.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,17 +103,10 @@ class CheckpointStore:
         return info
 
     def _put_metrics(self, info: CheckpointInfo) -> None:
-        """Adds an epoch's line to `metrics.jsonl`; lines of epochs that are done again go."""
-        kept = [line for line in self.metrics() if line["epoch"] < info.epoch]
-        lines = [json.dumps(line) for line in [*kept, {"epoch": info.epoch, **info.metrics}]]
+        """Writes `metrics.jsonl` anew, for people: nothing in csl_dist reads it."""
+        infos = [*self.infos(info.epoch - 1), info]
+        lines = [json.dumps({"epoch": one.epoch, **one.metrics}) for one in infos]
         self._storage.put(METRICS, ("\n".join(lines) + "\n").encode())
-
-    def metrics(self) -> list[dict[str, float]]:
-        """What was measured in every epoch, in order."""
-        try:
-            return metrics_of(self._storage)
-        except DamagedError as error:
-            raise DamagedCheckpointError(str(error), error.place) from error
 
     def infos(self, num_epochs: int | None = None) -> list[CheckpointInfo]:
         """The published checkpoints, up to an epoch, in order."""

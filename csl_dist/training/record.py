@@ -3,15 +3,14 @@
 Read without torch, for those who look at a run and compute nothing.
 """
 
-import json
 from dataclasses import dataclass, field
+from typing import Any
 
-from csl_dist.errors import damaged
 from csl_dist.storage.paths import RunPaths
+from csl_dist.storage.requests import at_once
 from csl_dist.storage.url import Storage
 
 NO_TRAINING = "none"
-METRICS = "metrics.jsonl"
 META = "meta.json"
 """Of a checkpoint; written last."""
 
@@ -56,11 +55,10 @@ def epochs_with(folder: Storage, file: str = META) -> list[int]:
 
 
 def metrics_of(folder: Storage) -> list[dict[str, float]]:
-    """What was measured in every epoch, in order."""
-    if not folder.exists(METRICS):
-        return []
-    lines = folder.read(METRICS).splitlines()
-    try:
-        return [{"epoch": int(line["epoch"]), **line} for line in map(json.loads, lines)]
-    except (KeyError, TypeError, ValueError) as error:
-        raise damaged(f"{folder.url}/{METRICS}", error) from error
+    """What was measured in every published epoch, in order."""
+    keys = [f"{epoch_name(epoch)}/{META}" for epoch in epochs_with(folder)]
+    return at_once(lambda key: folder.read_json(key, _metrics), keys)
+
+
+def _metrics(info: dict[str, Any]) -> dict[str, float]:
+    return dict(info["metrics"])

@@ -22,6 +22,7 @@ from csl_dist.config import (
     CorruptConfig,
     DatasetConfig,
     EgoperConfig,
+    FlagConfig,
     MstcnConfig,
     ScoreConfig,
 )
@@ -55,6 +56,20 @@ def test_corrected_span_falls_below_the_threshold_and_its_flag_goes(
     assert len(made.new) == 0
     assert made.after.flags().empty
     assert made.after.known_errors == ()
+
+
+def test_corrected_labels_of_a_validation_video_are_taken_too(tmp_path: Path, fixed: Path) -> None:
+    """The default rule learns from them, though it scores audited videos alone."""
+    root = made_run.make_run(tmp_path / "made", FlagConfig())
+    labels_T = np.where(np.arange(NUM_FRAMES) < 20, 2, TRUE_LABELS)
+    (fixed / "v1.txt").write_text(made_run.label_text(labels_T))
+    made = relabel(root, fixed)
+    by_video = {row.video: row for row in made.corrections.itertuples()}
+    assert set(by_video) == {"v1", "v2"}
+    assert np.isnan(by_video["v1"].score_before)
+    assert np.isnan(by_video["v1"].score_after)
+    assert by_video["v2"].score_after < by_video["v2"].score_before
+    assert (made.after.annotation("v1").labels_T == labels_T).all()
 
 
 def test_new_audit_reads_the_new_labels_and_the_earlier_one_stays(

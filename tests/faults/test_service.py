@@ -17,7 +17,7 @@ from PIL import Image
 from served import client_of, refusal, replace_videos
 
 from csl_dist.audit.reader import open_audit
-from csl_dist.config import ManifestConfig, RunConfig, ScorerConfig
+from csl_dist.config import AuditConfig, ManifestConfig, RunConfig, ScorerConfig
 from csl_dist.errors import ConfigError
 from csl_dist.review.store import Decision, NewReview, ReviewStore, store_of
 from csl_dist.service import connections, guard
@@ -307,6 +307,10 @@ def test_submitting_needs_a_token_on_this_machine_too() -> None:
         ),
         ({"scorers": {"x": ScorerConfig(model="os:system")}}, "names the model 'os:system'"),
         ({"scorers": {"os:system": ScorerConfig()}}, "names the model 'os:system'"),
+        (
+            {"audit": AuditConfig(reviews="sqlite:////home/me/team.db")},
+            "audit.reviews is sqlite:////home/me/team.db",
+        ),
     ],
 )
 def test_submitted_config_stays_where_the_service_was_started_for(
@@ -318,6 +322,7 @@ def test_submitted_config_stays_where_the_service_was_started_for(
         allow_submit=True,
         submit_below=("/runs", "/data", "s3://bucket/runs"),
         submit_models=("mine:Net",),
+        database="sqlite:////srv/reviews.db",
     )
     good = RunConfig(
         root="/runs/b",
@@ -326,6 +331,7 @@ def test_submitted_config_stays_where_the_service_was_started_for(
     )
     refuse_beyond(good, settings)
     refuse_beyond(replace(good, root="s3://bucket/runs/b"), settings)
+    refuse_beyond(replace(good, audit=AuditConfig(reviews=settings.database)), settings)
     with pytest.raises(ConfigError, match=words):
         refuse_beyond(replace(good, **changes), settings)  # type: ignore[arg-type]
 

@@ -154,8 +154,13 @@ def test_folder_that_is_no_feature_store_is_neither_listed_nor_tidied(tmp_path: 
     assert sorted(storage.list_keys()) == ["docs/a/b/mine.txt", f"{ENCODER}/a/b/mine"]
 
 
-@pytest.mark.parametrize("named", ["", "/features.zarr", "/features.zarr/"])
-def test_features_of_a_run_that_is_written_to_are_not_removed(tmp_path: Path, named: str) -> None:
+@pytest.mark.parametrize(
+    "named", ["{}", "{}/features.zarr", "{}/features.zarr/", ".", "features.zarr"]
+)
+def test_features_of_a_run_that_is_written_to_are_not_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
     paths = RunPaths(Storage(str(tmp_path)))
     config = {"root": str(tmp_path), "dataset": {"path": str(tmp_path)}}
     run = RunFile(
@@ -170,7 +175,7 @@ def test_features_of_a_run_that_is_written_to_are_not_removed(tmp_path: Path, na
     )
     put_run_file(paths, run, [])
     paths.features.put(f"{ENCODER}/v0/{'1' * 16}/features/c/0/0", b"1")
-    command = ["features", "rm", f"{tmp_path}{named}", "--unfinished"]
+    command = ["features", "rm", named.format(tmp_path), "--unfinished"]
     with RootLock(paths, "csl run"), pytest.raises(LockedError, match="csl run"):
         CliRunner().invoke(app, command, catch_exceptions=False)
     assert list(paths.features.list_keys())

@@ -33,6 +33,7 @@ from csl_dist.report.thumbnails import span_pictures
 from csl_dist.review.store import store_of
 from csl_dist.storage.paths import RunPaths
 from csl_dist.storage.url import Storage
+from csl_dist.training.record import current_training
 from csl_dist.types import Span
 
 
@@ -140,6 +141,23 @@ def test_losses_over_checkpoints_are_of_training_and_of_held_out_videos(audit: A
     assert lines["1 validation videos"] == pytest.approx(audit.trajectory("v1").mean(axis=1))
     every = [audit.trajectory(video).mean(axis=1) for video in ("v2", "v3")]
     assert lines["2 audited videos"] == pytest.approx(np.mean(every, axis=0))
+
+
+def test_losses_are_those_that_checkpoints_tell_whatever_the_log_for_people_says(
+    audit: Audit,
+) -> None:
+    folder = audit.paths.checkpoints(
+        audit.scorer, 0, current_training(audit.paths, audit.scorer, 0)
+    )
+    written = folder.read("metrics.jsonl") if folder.exists("metrics.jsonl") else None
+    folder.put("metrics.jsonl", b'{"epoch": 1, "train_lo')
+    try:
+        lines = contents.checkpoint_losses(audit)
+    finally:
+        folder.delete("metrics.jsonl")
+        if written is not None:
+            folder.put("metrics.jsonl", written)
+    assert lines["training videos"].tolist() == [1 / epoch for epoch in range(1, 7)]
 
 
 def test_pictures_show_the_frames_of_the_span(audit: Audit) -> None:

@@ -23,7 +23,9 @@ def test_audit_learns_from_the_database_that_the_config_names(tmp_path: Path) ->
     store = AuditStore(alone.run.paths)
     versions, first = store.record(1).scores, store.flags(1).iloc[0]
     assert audit_fingerprint(together, versions) == audit_fingerprint(alone, versions), "no reviews"
+    assert not (tmp_path / "team.db").exists(), "who only reads makes no database"
     reviews = store_of(config.root, database)
+    reviews.create()
     reviews.append(
         NewReview(
             key="1" * 8,
@@ -46,6 +48,12 @@ def test_audit_learns_from_the_database_that_the_config_names(tmp_path: Path) ->
     ("url", "words"),
     [
         ("postgresql://csl:secret@db/reviews", "PGPASSWORD"),
+        ("postgresql://csl:secret/more@db/reviews", "PGPASSWORD"),
+        ("postgresql://csl:#secret@db/reviews", "PGPASSWORD"),
+        ("postgresql://csl@db/reviews?password=secret", "PGPASSWORD"),
+        ("postgresqlfoo://csl@db/reviews", "names no database"),
+        ("sqlite:///team.db", "four slashes"),
+        ("sqlite://", "four slashes"),
         ("reviews.db", "names no database"),
         ("s3://bucket/reviews.db", "names no database"),
     ],
