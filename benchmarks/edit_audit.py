@@ -5,7 +5,7 @@ nothing here looks at the truth, which is only compared with the findings in fin
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from edit_settings import (
@@ -23,7 +23,9 @@ from csl_dist.data.mistakes import PlantedKind, plant_mix
 from csl_dist.flag.edit_findings import with_doubt
 from csl_dist.flag.edits.findings import Finding, log_odds_of, resolved
 from csl_dist.flag.edits.fitting import FIT_MIX, FIT_SEED, MAX_VIDEOS, FixExamples
+from csl_dist.flag.edits.lists import ListName
 from csl_dist.flag.edits.probability import EditModel
+from csl_dist.flag.edits.surprise import moves_by_surprise, surprise_of
 from csl_dist.types import EditKind, FloatArray
 
 TOLERANCE_SECONDS = 2.0
@@ -80,7 +82,16 @@ def run_audit(
         ]
         for v, odds in zip(videos, log_odds, strict=True)
     ]
-    return Audit(videos=videos, models=models, log_odds=log_odds, findings=found)
+    surprises = {v.id: surprise_of(v.emission.logp_TC, v.labels_T) for v in videos}
+    moves = moves_by_surprise(surprises, data.groups)
+    moved = [
+        [
+            replace(f, log_odds=f.log_odds + moves[v.id]) if f.list_name is ListName.STEPS else f
+            for f in own
+        ]
+        for v, own in zip(videos, found, strict=True)
+    ]
+    return Audit(videos=videos, models=models, log_odds=log_odds, findings=moved)
 
 
 def fitting_videos(data: Trajectories, seed: int) -> list[str]:

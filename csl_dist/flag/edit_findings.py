@@ -28,6 +28,7 @@ from csl_dist.flag.edits.fitting import weighed_edits
 from csl_dist.flag.edits.lists import LIST_OF, ListName
 from csl_dist.flag.edits.probability import LEAST_LOG_ODDS
 from csl_dist.flag.edits.statistics import Statistics
+from csl_dist.flag.edits.surprise import Surprise, surprise_of
 from csl_dist.types import (
     UNLABELLED,
     Annotation,
@@ -71,6 +72,11 @@ class PossibleFlag:
     is_open: bool
     """Whether labels are still those that reviewers saw, where they saw any."""
 
+    def moved(self, by: float) -> "PossibleFlag":
+        """The same with other log-odds."""
+        log_odds = self.flag.score + by
+        return replace(self, flag=replace(self.flag, score=log_odds, evidence=log_odds))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VideoFindings:
@@ -87,6 +93,13 @@ class VideoFindings:
     """Labelled ones."""
     file_gains: dict[str, float]
     """What the video gains by the labels of others; empty where its own fit."""
+    surprise: Surprise
+
+    def moved(self, by: float) -> "VideoFindings":
+        """The same with other log-odds of steps."""
+        steps = {ListName.STEPS: self.log_odds[ListName.STEPS] + by}
+        possible = [p.moved(by) if p.flag.list == ListName.STEPS else p for p in self.possible]
+        return replace(self, possible=possible, log_odds={**self.log_odds, **steps})
 
     def reviewed(self, name: ListName) -> list[tuple[float, bool]]:
         """Log-odds of a list's findings that were reviewed, and whether each is an error.
@@ -143,6 +156,7 @@ def video_findings(
         log_odds={name: np.array([f.log_odds for f in own]) for name, own in lists.items()},
         num_segments=int(np.count_nonzero(labels_T[run_starts(labels_T)] != UNLABELLED)),
         file_gains=file_gains(video, emission.logp_TC, labels) if is_misfit else {},
+        surprise=surprise_of(emission.logp_TC, labels_T),
     )
 
 

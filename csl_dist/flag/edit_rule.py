@@ -31,12 +31,13 @@ from csl_dist.flag.edits.probability import (
     move_by_reviews,
     move_to_share,
 )
+from csl_dist.flag.edits.surprise import moves_by_surprise
 from csl_dist.predict.published import Trajectory
 from csl_dist.score.formulas import trajectory_blocks
 from csl_dist.strategies import first_late
 from csl_dist.types import UNLABELLED, Annotation, Flag, FloatArray, IntArray, rate_of
 
-RULE_VERSION = 5
+RULE_VERSION = 6
 """Goes up with every change of what the rule makes of the same input: whoever audits a root of
 before gets another audit, and not the findings of an earlier csl_dist."""
 LEAST_PROBABILITY = 0.5
@@ -166,6 +167,10 @@ def edit_flags(
         ordered = beside.submit(order_scores, others.videos)
         found = each(look, audited)
         order = ordered.result()
+    moves = moves_by_surprise(
+        {own.video: own.surprise for own in found}, {video.id: video.group for video in videos}
+    )
+    found = [own.moved(moves[own.video]) for own in found]
     earlier = earlier_decisions(calibration.reviews, look.labels, classes)
     beliefs = {name: _belief(found, name, config, earlier) for name in ListName}
     flags, below = [], []

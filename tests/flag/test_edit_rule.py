@@ -211,6 +211,28 @@ def test_flags_of_all_lists_are_ranked_by_the_probability_of_an_error(audit: Aud
     assert flags.score.to_numpy() == pytest.approx(log_odds.to_numpy())
 
 
+def test_evidence_of_steps_counts_less_where_models_know_the_person_badly(
+    audit: Audit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By how much, tests/flag/edits/test_surprise.py tells."""
+    monkeypatch.setattr("csl_dist.flag.edits.surprise.WEIGHT", 0.0)
+    plain = csl_dist.open_audit(make_root(tmp_path, FlagConfig()))
+    both = [
+        found.flags(below=below).set_index(["video", "start", "stop", "fix"])
+        for found in (audit, plain)
+        for below in (False, True)
+    ]
+    moved, unmoved = pd.concat(both[:2]), pd.concat(both[2:])
+    steps = moved[moved.list == "steps"].index.intersection(unmoved.index)
+    by_video = (moved.evidence[steps] - unmoved.evidence[steps]).groupby("video")
+    assert {RENAMED, MISSED} <= set(by_video.groups)
+    assert (by_video.max() - by_video.min()).max() < 1e-9, "all steps of a video alike"
+    assert by_video.mean().abs().min() > 0.1
+    others = moved[moved.list != "steps"].index.intersection(unmoved.index)
+    assert len(others)
+    assert (moved.evidence[others] == unmoved.evidence[others]).all()
+
+
 def test_suspicion_of_frames_is_highest_where_labels_are_wrong(audit: Audit) -> None:
     span = segment(RENAMED, 2)
     score_T = audit.deciding_score(RENAMED)
@@ -368,13 +390,13 @@ def exchanged_truth(video: str) -> Labels:
 
 @pytest.fixture
 def exchanged_root(tmp_path: Path) -> str:
-    """A run in which v2 and v5 have each other's labels."""
+    """A run in which v2 and v5 have each other's labels; steps are expected to be right."""
 
     def annotated(video: str) -> Labels:
         other = {"v2": "v5", "v5": "v2"}.get(video, video)
         return labels_for_length(exchanged_truth(other), len(exchanged_truth(video)))
 
-    flag = FlagConfig(rule="edits")
+    flag = FlagConfig(expected_error_rate=1e-4)
     return make_root(tmp_path, flag, truth=exchanged_truth, annotated=annotated)
 
 
