@@ -39,6 +39,9 @@ class Audit:
     models: dict[EditKind, EditModel]
     log_odds: list[FloatArray]
     findings: list[list[Finding]]
+    """Of steps moved by what surprises models in the person's other videos."""
+    moves: dict[str, float]
+    """By how much, by video."""
 
 
 def tolerance_seconds(data: Trajectories) -> float:
@@ -91,7 +94,7 @@ def run_audit(
         ]
         for v, own in zip(videos, found, strict=True)
     ]
-    return Audit(videos=videos, models=models, log_odds=log_odds, findings=moved)
+    return Audit(videos=videos, models=models, log_odds=log_odds, findings=moved, moves=moves)
 
 
 def fitting_videos(data: Trajectories, seed: int) -> list[str]:

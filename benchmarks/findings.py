@@ -6,8 +6,9 @@
 
 `run` audits every dataset under every setting, going on from what is there; edit_trajectories.py
 writes the trajectories first. Half of the videos of a setting have errors. `report` prints tables
-of every second person's videos, on which nothing was chosen (`--half choosing` prints the others').
-Constants of the calibration are fitted on the other four datasets, on the choosing half.
+of every second person's videos, on which nothing was chosen (`--half choosing` prints the others',
+`--half both` all). Constants of the calibration are fitted on the other four datasets, on the half
+that is not told about.
 """
 
 import argparse
@@ -84,7 +85,7 @@ def main() -> None:
     parser.add_argument("command", choices=("run", "report", "files"))
     parser.add_argument("--trajectories", type=Path)
     parser.add_argument("--work", type=Path)
-    parser.add_argument("--half", choices=("reporting", "choosing"), default="reporting")
+    parser.add_argument("--half", choices=("reporting", "choosing", "both"), default="reporting")
     parser.add_argument("--datasets", nargs="+", default=DATASETS, choices=DATASETS)
     arguments = parser.parse_args()
     if arguments.command == "run":

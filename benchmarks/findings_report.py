@@ -20,7 +20,7 @@ class Report:
     """Stored runs, and the half of the people that is told about."""
 
     def __init__(self, work: Path, half: str):
-        self._reporting = half == "reporting"
+        self._half = half
         self.runs: dict[Setting, dict[str, Any]] = {}
         for name in DATASETS:
             for setting in settings_of(name):
@@ -30,9 +30,13 @@ class Report:
         self.datasets = [d for d in DATASETS if any(s.dataset == d for s in self.runs)]
 
     def videos(self, run: Mapping[str, Any], *, other: bool = False) -> list[int]:
-        """Rows of the videos of the half; of the other half if asked."""
-        wanted = self._reporting != other
-        return [i for i, v in enumerate(run["videos"]) if v["reporting"] == wanted]
+        """Rows of the videos of the half; of the other half if asked. Of both halves, all."""
+        wanted = (self._half == "reporting") != other
+        return [
+            i
+            for i, v in enumerate(run["videos"])
+            if self._half == "both" or v["reporting"] == wanted
+        ]
 
     def of(self, dataset: str, kind: str, *, lacks: bool = False) -> list[dict[str, Any]]:
         return [

@@ -116,6 +116,7 @@ def run_setting(
                 "segments": [(s.start, s.stop) for s in segments_of(v.labels_T) if s.label >= 0],
                 "wrong_T": wrong_frames(v.errors, len(v.labels_T)),
                 "errors": v.errors,
+                "move": audit.moves[v.id],
                 "findings": findings_table(data, row, v.errors),
             }
             for v, row in zip(audit.videos, audit.findings, strict=True)

@@ -48,7 +48,7 @@ class Promises:
                     continue
                 columns = [
                     _reliability(belief, odds_N, right_N)
-                    for belief, odds_N, right_N in self._promises(dataset, wanted, list_name)
+                    for belief, odds_N, right_N in self.of_audits(dataset, wanted, list_name)
                 ]
                 if columns:
                     with np.errstate(all="ignore"):
@@ -67,7 +67,7 @@ class Promises:
                 for dataset in self._report.datasets
                 for label, wanted in RELIABILITY.items()
                 if label not in OTHERS_ERRORS[list_name]
-                for belief, odds_N, right_N in self._promises(dataset, wanted, list_name)
+                for belief, odds_N, right_N in self.of_audits(dataset, wanted, list_name)
             ]
             probability_N, right_N = (np.concatenate(part) for part in zip(*pairs, strict=True))
             cells = []
@@ -82,15 +82,15 @@ class Promises:
         """How often "of the first 20 flags about 8 to 17 are right" holds, which is promised four
         times in five; by dataset, and of it where errors are few."""
         lines = [["", "statements", "hold", "too high", "too low", "few errors", "hold", "width"]]
-        total: list[_Statement] = []
+        total: list[Statement] = []
         for dataset in [*self._report.datasets, None]:
             made = total
             if dataset is not None:
                 made = [
-                    _Statement.of(probability_N, right_N, is_few=label in FEW_ERRORS)
+                    Statement.of(probability_N, right_N, is_few=label in FEW_ERRORS)
                     for label, wanted in RELIABILITY.items()
                     if label not in OTHERS_ERRORS[list_name]
-                    for belief, odds_N, right_N in self._promises(dataset, wanted, list_name)
+                    for belief, odds_N, right_N in self.of_audits(dataset, wanted, list_name)
                     for probability_N in [belief.probability(odds_N)]
                     if (probability_N >= 0.5).any()
                 ]
@@ -110,7 +110,7 @@ class Promises:
             )
         return markdown(lines)
 
-    def _promises(
+    def of_audits(
         self, dataset: str, wanted: Callable[[Setting], bool], list_name: ListName
     ) -> Iterator[tuple[Belief, FloatArray, Any]]:
         """Of each audit, what is believed by the other datasets' constants, log-odds of findings,
@@ -187,7 +187,7 @@ FEW_ERRORS = ("few", "mix, a fifth of the rate", "no errors")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Statement:
+class Statement:
     """What an audit says of the first flags of a list, as rounded numbers, and what is true."""
 
     num_flags: int
@@ -197,7 +197,7 @@ class _Statement:
     is_few: bool
 
     @classmethod
-    def of(cls, probability_N: FloatArray, right_N: Any, *, is_few: bool) -> "_Statement":
+    def of(cls, probability_N: FloatArray, right_N: Any, *, is_few: bool) -> "Statement":
         num_flags = min(SHOWN, int((probability_N >= 0.5).sum()))
         _, low, high = expected_right([(probability_N[:num_flags], DATASET_DEVIATION)])
         return cls(
