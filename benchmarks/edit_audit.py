@@ -39,9 +39,9 @@ class Audit:
     models: dict[EditKind, EditModel]
     log_odds: list[FloatArray]
     findings: list[list[Finding]]
-    """Of steps moved by what surprises models in the person's other videos."""
+    """Surprise is part of the log-odds of steps."""
     moves: dict[str, float]
-    """By how much, by video."""
+    """What surprise added to these, by video."""
 
 
 def tolerance_seconds(data: Trajectories) -> float:

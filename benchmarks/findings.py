@@ -8,7 +8,7 @@
 writes the trajectories first. Half of the videos of a setting have errors. `report` prints tables
 of every second person's videos, on which nothing was chosen (`--half choosing` prints the others',
 `--half both` all). Constants of the calibration are fitted on the other four datasets, on the half
-that is not told about.
+that is not told about; of both halves, on all their videos.
 """
 
 import argparse

@@ -1,10 +1,10 @@
 """How much findings should count by how well models know the person: the choice of a weight.
 
-.venv/bin/python benchmarks/surprise.py --work RUNS [--half choosing]
+.venv/bin/python benchmarks/surprise.py --work RUNS [--half choosing|reporting|both]
 
 From the audits that `findings.py run` stored, with other weights of the surprise and another
-correction of the curve of steps. Constants are fitted on the other four datasets, on the half that
-is not told about. Of the ten surest findings of steps: by how much promised and true precision
+correction of the curve of steps. Constants are fitted on the other four datasets, as `findings.py
+report` does. Of the ten surest findings of steps: by how much promised and true precision
 differ in the mean, and in how many settings by at most .1; of the forty surest the log-loss; of
 intervals, how many hold; of flags, how many there are in an audit and the share of right ones.
 """

@@ -343,8 +343,8 @@ class Flag:
     list: str | None = None
     """Of the rule `edits`: `steps`, `boundaries` or `order`, which are best looked at apart."""
     evidence: float | None = None
-    """Of the rule `edits`: log-odds of the fix by its place alone, before it is known how many
-    errors there are, and what reviewers said."""
+    """Of the rule `edits`: log-odds of the fix by its place, and of steps by the person, before it
+    is known how many errors there are, and what reviewers said."""
 
 
 def fingerprint(*parts: Any) -> str:

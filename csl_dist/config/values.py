@@ -2,7 +2,7 @@
 
 import re
 from typing import Annotated
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -15,7 +15,8 @@ from csl_dist.types import names_folder
 
 FORBID = ConfigDict(extra="forbid")
 DATABASE_SCHEMES = ("postgresql", "postgres", "postgresql+psycopg", "sqlite")
-PASSWORD = re.compile(r"[^:]+://[^:/]*:[^@]*@")
+WHOLE_FILE = re.compile(r"sqlite:////(?!:memory:)[^/]")
+PASSWORD = re.compile(r"^[^:]+://[^:/]*:[^@?]*@|[?&](ssl)?password=")
 """As SQLAlchemy finds one; `urlsplit` takes one with a slash for part of a path."""
 
 
@@ -48,12 +49,12 @@ def known_database(url: str) -> str:
         raise ValueError(
             f"{url!r} names no database; expected postgresql://USER@HOST/NAME or sqlite:////FILE"
         )
-    if parts.scheme == "sqlite" and not (parts.netloc == "" and parts.path.startswith("//")):
+    if parts.scheme == "sqlite" and not WHOLE_FILE.match(url):
         raise ValueError(
             f"{url!r} names no file by its whole path, which a job in another folder needs; write "
             "sqlite:////FILE, with four slashes"
         )
-    if PASSWORD.match(url) or "password" in parse_qs(parts.query):
+    if parts.scheme != "sqlite" and PASSWORD.search(url):
         raise ValueError(
             "it holds a password, which everybody who reads the run root would see; leave it out, "
             "and set PGPASSWORD or write it into ~/.pgpass"

@@ -39,6 +39,7 @@ class Decision:
     """As given; of the rule `edits` with what these flags promise."""
     facts: pd.DataFrame
     """What each audited video is as a whole."""
+    rule_version: int
 
     # By a threshold.
     thresholds: dict[str, float] = field(default_factory=dict)
@@ -46,7 +47,6 @@ class Decision:
     scales: tuple[tuple[float, float], tuple[float, float]] | None = None
 
     # By the rule `edits`.
-    rule_version: int | None = None
     num_reviewed: int = 0
     """Spans on which decisions of reviewers went in."""
     below: pd.DataFrame = field(default_factory=lambda: ranked([]))
@@ -128,6 +128,7 @@ def decide_by_threshold(
         flags=ranked(flags),
         calibration=calibration,
         facts=video_facts(audit.annotations, by_video),
+        rule_version=THRESHOLDS_VERSION,
         thresholds=taus,
         scales=scales,
     )

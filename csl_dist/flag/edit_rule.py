@@ -40,6 +40,8 @@ from csl_dist.types import UNLABELLED, Annotation, Flag, FloatArray, IntArray, r
 RULE_VERSION = 6
 """Goes up with every change of what the rule makes of the same input: whoever audits a root of
 before gets another audit, and not the findings of an earlier csl_dist."""
+EVIDENCE_VERSION = 6
+"""The first version whose evidence of flags compares with that of today."""
 LEAST_PROBABILITY = 0.5
 """A flag is likelier right than wrong."""
 TrajectoryOf = Callable[[str, str], Trajectory]

@@ -63,7 +63,7 @@ class AuditRecord:
     sweep: Sweep | None = None
     """None for an audit that rests on all checkpoints."""
     rule_version: int | None = None
-    """Of the rule `edits`; None by others, and where it was not kept yet."""
+    """None where it was not kept yet."""
     num_reviewed: int | None = None
     """Spans on which decisions of reviewers went in; None where it was not kept yet."""
 

@@ -94,8 +94,9 @@ def flag(stage: Stage, versions: Versions, *, sweep: Sweep | None = None) -> int
 
 def _tell_unread_reviews(stage: Stage) -> None:
     """Says which decisions of reviewers do not count."""
-    root, named = stage.run.config.root, stage.run.config.audit.reviews
-    if named is None:
+    config = stage.run.config
+    root, named = config.root, config.audit.reviews
+    if named is None or not config.flag.by_edits:
         return
     if not store_of(root, named).may_exist():
         stage.say(f"audit.reviews: {named} is not there yet, so that no decision counts")

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from csl_dist.audit.revision import AuditStore
 from csl_dist.audit.seen import SeenLabels
 from csl_dist.flag.edit_reviews import NamedFrames, ReviewedSpan, Verdict, named_frames
+from csl_dist.flag.edit_rule import EVIDENCE_VERSION
 from csl_dist.flag.edits.lists import ListName
 from csl_dist.review.edits import SpanEdit
 from csl_dist.review.store import ERRORS, Decision, judged_spans
@@ -52,6 +53,8 @@ def _seen(
 def _evidence_by_span(store: AuditStore, number: int) -> dict[ReviewedSpan, tuple[ListName, float]]:
     """The list and the evidence of an audit's findings; none by an earlier rule."""
     found: dict[ReviewedSpan, tuple[ListName, float]] = {}
+    if (store.record(number).rule_version or 0) < EVIDENCE_VERSION:
+        return found
     for table in (store.flags(number), store.below(number)):
         known = table[table.evidence.notna()]
         spans = zip(known.video, known.start, known.stop, strict=True)

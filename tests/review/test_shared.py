@@ -51,9 +51,13 @@ def test_audit_learns_from_the_database_that_the_config_names(tmp_path: Path) ->
         ("postgresql://csl:secret/more@db/reviews", "PGPASSWORD"),
         ("postgresql://csl:#secret@db/reviews", "PGPASSWORD"),
         ("postgresql://csl@db/reviews?password=secret", "PGPASSWORD"),
+        ("postgresql://csl@db/reviews?sslmode=require&sslpassword=secret", "PGPASSWORD"),
+        ("postgresql://csl@db/reviews#x?password=secret", "PGPASSWORD"),
         ("postgresqlfoo://csl@db/reviews", "names no database"),
         ("sqlite:///team.db", "four slashes"),
         ("sqlite://", "four slashes"),
+        ("sqlite:////", "four slashes"),
+        ("sqlite:////:memory:", "four slashes"),
         ("reviews.db", "names no database"),
         ("s3://bucket/reviews.db", "names no database"),
     ],
@@ -64,3 +68,16 @@ def test_database_that_an_audit_can_not_learn_from_is_refused(url: str, words: s
         parse_config(data, where="the test")
     assert "audit.reviews" in str(refused.value)
     assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://csl@db:5432/reviews?application_name=a@b",
+        "postgres://db/reviews",
+        "sqlite:////srv/team:1@home.db",
+    ],
+)
+def test_database_without_a_password_is_taken(url: str) -> None:
+    data = {"root": "r", "dataset": {"path": "d"}, "audit": {"reviews": url}}
+    assert parse_config(data, where="the test").audit.reviews == url

@@ -1,7 +1,8 @@
 """Surprise: how badly models know somebody's videos, where what they say against labels is worth
 less.
 
-It is told by the other videos of the same person, so that no error counts against itself.
+It is told by the other audited videos of the same person, so that an error does not count against
+itself. What somebody labels wrong in all of his videos does: such a habit hides itself a little.
 """
 
 from collections import defaultdict
@@ -44,7 +45,7 @@ def moves_by_surprise(
     surprises: Mapping[str, Surprise], groups: Mapping[str, str]
 ) -> dict[str, float]:
     """What log-odds of each video's findings are moved by: for the other videos of its group, or
-    all other videos where its group has no other one. None where there is a single video."""
+    all other videos where its group has no other one. 0 where there is a single video."""
     by_group: dict[str, _Sum] = defaultdict(_Sum)
     everyone = _Sum()
     for video, own in surprises.items():
