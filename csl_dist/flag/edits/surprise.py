@@ -2,7 +2,7 @@
 less.
 
 It is told by the other audited videos of the same person, so that an error does not count against
-itself. What somebody labels wrong in all of his videos does: such a habit hides itself a little.
+itself. What somebody labels wrong in all their videos does: such a habit hides itself a little.
 """
 
 from collections import defaultdict
