@@ -388,20 +388,18 @@ def exchanged_truth(video: str) -> Labels:
     return true_labels(video)[::-1] if video == "v2" else true_labels(video)
 
 
-@pytest.fixture
-def exchanged_root(tmp_path: Path) -> str:
-    """A run in which v2 and v5 have each other's labels; steps are expected to be right."""
+def exchanged_root(folder: Path, flag: FlagConfig) -> str:
+    """A run in which v2 and v5 have each other's labels."""
 
     def annotated(video: str) -> Labels:
         other = {"v2": "v5", "v5": "v2"}.get(video, video)
         return labels_for_length(exchanged_truth(other), len(exchanged_truth(video)))
 
-    flag = FlagConfig(expected_error_rate=1e-4)
-    return make_root(tmp_path, flag, truth=exchanged_truth, annotated=annotated)
+    return make_root(folder, flag, truth=exchanged_truth, annotated=annotated)
 
 
-def test_videos_with_each_others_labels_are_named(exchanged_root: str) -> None:
-    root = exchanged_root
+def test_videos_with_each_others_labels_are_named(tmp_path: Path) -> None:
+    root = exchanged_root(tmp_path, FlagConfig())
     audit = csl_dist.open_audit(root)
     [exchange] = audit.exchanges()
     sentence = "videos that seem to have each other's labels: v2 and v5"
@@ -417,15 +415,14 @@ def test_videos_with_each_others_labels_are_named(exchanged_root: str) -> None:
         assert client.get("/api/audits/run/overview").json()["exchanges"] == [sentence]
 
 
-def test_labels_that_are_exchanged_back_claim_only_what_was_flagged(
-    exchanged_root: str, tmp_path: Path
-) -> None:
+def test_labels_that_are_exchanged_back_claim_only_what_was_flagged(tmp_path: Path) -> None:
+    root = exchanged_root(tmp_path, FlagConfig(expected_error_rate=1e-4))  # so that nothing is
     fixed = tmp_path / "fixed"
     fixed.mkdir()
     for video in ("v2", "v5"):
         (fixed / f"{video}.txt").write_text(builder.label_text(names_of(exchanged_truth(video))))
-    assert not set(csl_dist.open_audit(exchanged_root).flags().video) & {"v2", "v5"}
-    told = CliRunner(env={"COLUMNS": "120"}).invoke(app, ["relabel", exchanged_root, str(fixed)])
+    assert not set(csl_dist.open_audit(root).flags().video) & {"v2", "v5"}
+    told = CliRunner(env={"COLUMNS": "120"}).invoke(app, ["relabel", root, str(fixed)])
     assert "none was flagged before" in told.stdout
     assert "no longer flagged" not in told.stdout
     assert "v2 and v5 no longer seem to have each other's labels" in told.stdout
