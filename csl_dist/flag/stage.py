@@ -39,7 +39,7 @@ from csl_dist.flag.settled import is_settled
 from csl_dist.flag.task import findings_of
 from csl_dist.predict.checkpoints import skipped_checkpoints
 from csl_dist.predict.plan import trajectory_catalog
-from csl_dist.review.store import judged_spans, store_of
+from csl_dist.review.store import judged_spans, own_database, store_of
 from csl_dist.review.verdicts import verdicts_of
 from csl_dist.score.formulas import outlying_videos
 from csl_dist.score.settings import AuditSettings
@@ -95,13 +95,14 @@ def flag(stage: Stage, versions: Versions, *, sweep: Sweep | None = None) -> int
 def _tell_unread_reviews(stage: Stage) -> None:
     """Says which decisions of reviewers do not count."""
     config = stage.run.config
-    root, named = config.root, config.audit.reviews
+    named = config.audit.reviews
     if named is None or not config.flag.by_edits:
         return
-    if not store_of(root, named).may_exist():
+    if not store_of(config.root, named).may_exist():
         stage.say(f"audit.reviews: {named} is not there yet, so that no decision counts")
-    own = f"{stage.run.paths.root.url}/{RunPaths.REVIEWS}"
-    if stage.run.paths.root.exists(RunPaths.REVIEWS) and named != f"sqlite:///{own}":
+    root = stage.run.paths.root
+    own = own_database(root.url)
+    if root.exists(RunPaths.REVIEWS) and named != own:
         stage.say(f"audit.reviews: only decisions in {named} count, not those in {own}")
 
 

@@ -300,10 +300,15 @@ def store_of(root: str, database: str | None) -> ReviewStore:
     # Another run at the same place has audits of the same numbers, and none of these decisions.
     identity = identity_of(root)
     suffix = f"#{identity}" if identity else ""
-    own = f"sqlite:///{Path(url) / RunPaths.REVIEWS}"
+    own = own_database(url)
     if database in (None, own):
         return ReviewStore(own, OWN_RUN + suffix)
     return ReviewStore(str(database), url + suffix)
+
+
+def own_database(root: str) -> str:
+    """URL of the reviews that lie in a root on this machine."""
+    return f"sqlite:///{Path(root) / RunPaths.REVIEWS}"
 
 
 def _review(row: sa.Row[tuple[object, ...]]) -> Review:

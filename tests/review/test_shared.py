@@ -1,10 +1,13 @@
 """Decisions in a database of one's own: where a root lies in a bucket, or a team shares one."""
 
+import io
 from dataclasses import replace
 from pathlib import Path
 
+import builder
 import made_run
 import pytest
+from rich.console import Console
 
 from csl_dist.audit.revision import AuditStore
 from csl_dist.config import FlagConfig, parse_config
@@ -42,6 +45,23 @@ def test_audit_learns_from_the_database_that_the_config_names(tmp_path: Path) ->
     assert store.record(number).num_reviewed == 1
     spans = store.flags(number)[["video", "start", "stop"]].itertuples(index=False, name=None)
     assert (first.video, first.start, first.stop) not in list(spans)
+
+
+def test_decisions_that_do_not_count_are_told(tmp_path: Path) -> None:
+    root = made_run.make_run(tmp_path, FlagConfig())
+    config = made_run.config_of(tmp_path, FlagConfig())
+    database = f"sqlite:///{tmp_path}/team.db"
+    inputs = open_inputs(replace(config, audit=replace(config.audit, reviews=database)))
+    said = io.StringIO()
+    builder.finish_run(inputs, Console(file=said, width=400))
+    assert f"audit.reviews: {database} is not there yet" in said.getvalue()
+    assert "only decisions" not in said.getvalue()
+    for store in (store_of(root, None), store_of(root, database)):
+        store.create()
+    said = io.StringIO()
+    builder.finish_run(inputs, Console(file=said, width=400))
+    assert "not there yet" not in said.getvalue()
+    assert f"only decisions in {database} count" in said.getvalue()
 
 
 @pytest.mark.parametrize(
